@@ -21,8 +21,8 @@ _LARGEST = 2**63
 def clean(value: Any) -> Any:
     """`value` as text, finite numbers, booleans, None, lists and mappings of these; the rest is spelled out as text.
 
-    That is NaN and infinity, integers beyond 64 bits, what lies deeper than `MAX_DEPTH` or in itself, and objects of
-    other classes.
+    The rest is NaN and infinity, integers beyond 64 bits, values deeper than `MAX_DEPTH` or inside themselves, and
+    objects of other classes.
     """
     return _clean(value, (), [MAX_ENTRIES])
 

@@ -179,7 +179,7 @@ def line(event: Event) -> str:
 
 
 def read(data: bytes) -> Union[Event, Senseless]:
-    """The event of a line. Never raises for what the line holds."""
+    """Return the event of a line. Never raises, for any contents of the line."""
     try:
         found = json.loads(data.decode("utf-8", "replace"))
         if not isinstance(found, dict):

@@ -107,7 +107,7 @@ class Counters(ptx.Watch):
             if not some.any():
                 return
             where, active = where[some], active[some]
-            # A lane that takes no part asks for what the first that does asks for.
+            # An inactive lane gets the address of the first active one.
             first = where[np.arange(len(where)), active.argmax(1)][:, None]
             where = np.where(active, where, first)
         lanes = where.size if active is None else int(np.count_nonzero(active))
@@ -183,7 +183,7 @@ class Counters(ptx.Watch):
 
 @functools.lru_cache(maxsize=None)
 def class_of(opcode: str) -> str:
-    """The class of an instruction of PTX: what executes it, and for memory which space."""
+    """Return the class of a PTX instruction: the unit that executes it, and for memory the space."""
     name, *modifiers = opcode.split(".")
     if name in ("ld", "st", "ldu"):
         named = [one for one in _SPACES if any(m.startswith(one) for m in modifiers)]

@@ -22,7 +22,7 @@ def pytest_addoption(parser: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: Any) -> None:
-    # Before any conftest: what it imports from torch shall be the mapped names.
+    # Before any conftest, so that it imports the mapped names from torch.
     if early_config.known_args_namespace.virtual_gpu is not None:
         from .session import start
 

@@ -1,4 +1,4 @@
-"""One test in a forked child: whatever happens to the compiler, or to the child, is one red test.
+"""Run one test in a forked child: a crash of the compiler, or of the child, is one failed test.
 
 PYTEST_DONT_REWRITE
 """

@@ -1,4 +1,4 @@
-"""Functions of torch and numpy that compare numbers, made to note where they would raise; and what reads one.
+"""Make functions of torch and numpy that compare numbers note where they would raise; and note reads of a number.
 
 PYTEST_DONT_REWRITE
 """

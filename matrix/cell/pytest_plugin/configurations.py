@@ -1,4 +1,4 @@
-"""Some of an autotuner's configurations: the first and the last, and what lies between up to a number.
+"""Choose some of an autotuner's configurations: the first, the last, and some in between, up to a number.
 
 PYTEST_DONT_REWRITE
 """

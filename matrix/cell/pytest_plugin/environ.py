@@ -11,7 +11,7 @@ from crosswarp.compat.record import Patches
 
 
 def set_until_undone(patches: Patches, **values: str) -> None:
-    """Sets variables of this process; `patches.undo` gives each what it was before."""
+    """Set variables of this process; `patches.undo` restores each."""
     for name, value in values.items():
         patches.on_undo(functools.partial(_put_back, name, os.environ.get(name)))
         os.environ[name] = value

@@ -22,7 +22,7 @@ _OTHER_THAN_VALUES = re.compile(
 # Names of helpers that compare, also in a library's own package: fla.utils.assert_close.
 _COMPARES = re.compile(r"assert|close|equal|compar|verif|check|correct|match", re.I)
 _COMPILER = ("triton", "crosswarp")
-# Ours, but no compiler and no limit: what stands in for torch and passes a call on to it.
+# Ours, but no compiler and no limit: modules that stand in for torch and pass calls on to it.
 _TORCH = ("crosswarp.matrix.cell.standins.virtual_torch", "crosswarp.matrix.cell.pytest_plugin")
 
 
@@ -45,8 +45,8 @@ def frames_of(error: BaseException) -> List[Frame]:
 def about_values(text: str, frames: Sequence[Frame]) -> bool:
     """Whether an AssertionError with this text, raised at the last of `frames`, is about values.
 
-    It is if a test's file raises it, or a function that compares, wherever that is. Triton's own asserts are not, nor
-    are those of a library that refuses its arguments, nor what differs in shape or type.
+    It is if a test's file, or any function that compares, raises it. Triton's own asserts are not, nor are those of a
+    library that refuses its arguments, nor differences in shape or type.
     """
     if _OTHER_THAN_VALUES.search(text) or not frames:
         return False
@@ -69,7 +69,7 @@ def compares(function: str) -> bool:
 
 
 def of_the_compiler(frames: Sequence[Frame]) -> bool:
-    """Whether an error with these frames was raised by Triton, or by what checks a launch against the target."""
+    """Return whether Triton, or the check of a launch against the target, raised an error with these frames."""
     said = [frame.module for frame in frames if not frame.module.startswith(_TORCH)]
     return bool(said) and said[-1].partition(".")[0] in _COMPILER
 
@@ -86,7 +86,7 @@ def is_test_file(file: str) -> bool:
 
 
 def structural(test: ast.expr) -> bool:
-    """Whether an assert's expression is about what is known without values: ``y.shape == (4, 8)``, ``y is None``."""
+    """Return whether an assert needs no values: ``y.shape == (4, 8)``, ``y is None``."""
     if isinstance(test, ast.BoolOp):
         return all(structural(value) for value in test.values)
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):

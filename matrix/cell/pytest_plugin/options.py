@@ -1,4 +1,4 @@
-"""The plugin's options, and what they come to. Imports nothing that costs.
+"""The plugin's options, and the settings from them. Imports nothing that is slow.
 
 PYTEST_DONT_REWRITE
 """

@@ -13,18 +13,18 @@ SKIPPED = "skipped"
 # Of way emulate: its machine does not know an instruction, or is too slow. Neither says anything about the library.
 UNSUPPORTED = "unsupported"
 TIMEOUT = "timeout"
-# Attribute of a pytest report: what `outcome_of` needs, as plain data that goes through xdist.
+# Attribute of a pytest report: the input of `outcome_of`, as plain data that goes through xdist.
 ATTRIBUTE = "crosswarp"
 # The letters shown for outcomes that say nothing about the library.
 _UNTOLD = {NOT_APPLICABLE: "n", UNSUPPORTED: "u", TIMEOUT: "t"}
 
 
 class Ended(NamedTuple):
-    """That a launch was not carried out to its end, whatever the test made of it.
+    """A launch was not executed to its end, even if the test handled that.
 
     Attributes:
         outcome: RED, UNSUPPORTED or TIMEOUT.
-        why: what the machine said.
+        why: the emulator's message.
         opcode: the instruction that it does not know.
     """
 

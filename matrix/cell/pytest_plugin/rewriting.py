@@ -19,7 +19,7 @@ _NOTE = "__crosswarp_note__"
 STRUCTURAL = "crosswarp_structural"
 _ABOUT_VALUES = f"if not {_NOTE}(__e): raise"
 _ABOUT_STRUCTURE = f"__e.{STRUCTURAL} = True; raise"
-# Part of the name under which pytest caches what it rewrote: ours is no other run's.
+# Part of the name under which pytest caches rewritten modules: other runs must not use ours.
 _CACHE = ".crosswarp2"
 
 
@@ -49,7 +49,7 @@ def transformed(module: ast.Module) -> ast.Module:
 
 
 def install(patches: Patches, note: Callable[[AssertionError], bool]) -> bool:
-    """Rewrite what pytest rewrites from here on; whether this pytest can be made to.
+    """Rewrite the modules that pytest rewrites from here on; return whether this pytest supports it.
 
     `note` says whether it has noted the error. Where this returns False, a test still ends at its first failing assert.
     """

@@ -16,7 +16,7 @@ def sample(names: Sequence[str], count: int) -> List[int]:
     """Positions of `count` of the tests with these node ids, in their order.
 
     Each function gives one of its tests before any gives a second: 400,000 items of one function leave room for the
-    others. Adding a test changes little of what is chosen.
+    others. Adding a test changes the choice little.
     """
     functions: Dict[str, List[int]] = {}
     for position, name in enumerate(names):

@@ -25,10 +25,10 @@ _FOR_A_GPU_ALONE = re.compile(
 
 
 def start(config: Any) -> None:
-    """Prepare, and register what hooks into the run.
+    """Prepare, and register the hooks of the run.
 
     Raises:
-        pytest.UsageError: the options ask for what there is not, or Triton is not there.
+        pytest.UsageError: the options ask for something unknown, or Triton is missing.
     """
     patches = Patches()
     config.add_cleanup(patches.undo)
@@ -45,8 +45,8 @@ class Session:
     """The hooks of a run with the option on.
 
     Attributes:
-        launched_before: launches of this process before the test at hand.
-        noted: what the test at hand asserted in vain, one line each.
+        launched_before: launches of this process before the current test.
+        noted: failed asserts of the current test, one line each.
     """
 
     def __init__(self, settings: Settings, patches: Patches):
@@ -174,7 +174,7 @@ class Session:
         return report
 
     def _judge(self, report: Any, excinfo: Any) -> None:
-        """Say what a report means where it is known what was launched: in the child."""
+        """Add the outcome to a report, in the child, where the launches are known."""
         launches = self.launches()
         told: Dict[str, Any] = {
             "outcome": outcomes.done(self.way.done, launches),
@@ -305,7 +305,7 @@ def target(name: str) -> Any:
 
 
 def _needs_a_gpu(error: BaseException) -> str:
-    """Why the test does not apply, if `error` or what it was raised from says so."""
+    """Return why the test does not apply, if `error` or its cause says so."""
     from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
     seen = set()
@@ -322,7 +322,7 @@ def _needs_a_gpu(error: BaseException) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Its type and text, and those of what it was raised from: Triton often shows only a place in the source."""
+    """Return its type and text, and those of its cause: Triton often shows only a source location."""
     root = error
     while root.__cause__ is not None:
         root = root.__cause__

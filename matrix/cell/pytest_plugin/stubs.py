@@ -36,7 +36,7 @@ class _Missing(type):
 
 
 def missing(path: str) -> Any:
-    """Stands for whatever the extension has at this dotted path."""
+    """Stands for any object of the extension at this dotted path."""
 
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         pass

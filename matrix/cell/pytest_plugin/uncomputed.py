@@ -1,8 +1,8 @@
 """Which tensors hold numbers that nothing computed, and whether the library has read one of them.
 
-A launch that is only compiled writes nothing, and large work of a test's reference is skipped: what either would have
-written is zeros. A library that reads such a number on the host, to size a tensor or to check an argument, goes a way
-that no GPU would take; an error there says nothing about it.
+A launch that is only compiled writes nothing, and large work of a test's reference is skipped: the outputs of both are
+zeros. A library that reads such a number on the host, to size a tensor or to check an argument, takes a path that it
+would not take on a GPU; an error there says nothing about it.
 
 PYTEST_DONT_REWRITE
 """
@@ -18,7 +18,7 @@ from crosswarp.compat.record import Patches
 
 from . import judging
 
-# Addresses of storages: those that a launch was handed and may write, and what came of them.
+# Addresses of storages: those that a launch may write, and those of results computed from them.
 _storages: Set[int] = set()
 # How many operators this process is inside of; torch does not show a dispatch mode the operators that they call.
 _depth = 0
@@ -27,11 +27,11 @@ _launched_inside = False
 # Where the library first read one since `forget`.
 _read: Optional[str] = None
 
-# Of torch.Tensor: what hands a number to Python. `item` behind most others is seen by a dispatch mode, these are not.
+# Methods of torch.Tensor that pass a number to Python. A dispatch mode sees `item` behind most others, but not these.
 _READERS = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__array__")
 # As it is before it is made to notice.
 _own_numpy = torch.Tensor.numpy
-# Frames of these are not the reader: they do what somebody asked of them.
+# Frames of these are not the reader: they act for a caller.
 _MACHINERY = ("torch", "numpy", "crosswarp", "triton", "contextlib", "functools")
 # Beyond these nobody reads for the test: pytest itself does, to show a tensor.
 _ABOVE = ("_pytest", "pytest", "pluggy")
@@ -68,7 +68,7 @@ def handed(launch: Any) -> None:
 def _is_input(argument: Any) -> bool:
     """Whether it is a tensor of integers or truths that are not all the same: lengths, indices, a mask.
 
-    Which argument a kernel writes is not known here, but what it is given to write into is empty or filled.
+    It is not known here which arguments a kernel writes, but its outputs are empty or filled with one value.
     """
     if not isinstance(argument, torch.Tensor) or not _address(argument) or argument.numel() < 2:
         return False
@@ -83,7 +83,7 @@ def _is_input(argument: Any) -> bool:
 
 
 def mark(values: Any) -> None:
-    """The tensors among `values` hold what nothing computed."""
+    """Mark the tensors among `values` as not computed."""
     _storages.update(_addresses(values))
 
 
@@ -154,7 +154,7 @@ def _inside() -> Iterator[None]:
 
 
 def install(patches: Patches) -> None:
-    """Notice what reads a tensor past any dispatch mode: `tolist`, `numpy`, and everything inside an operator."""
+    """Note reads of a tensor past any dispatch mode: `tolist`, `numpy`, and everything inside an operator."""
     for name in _READERS:
         patches.set(torch.Tensor, name, _noticing(getattr(torch.Tensor, name), name))
 

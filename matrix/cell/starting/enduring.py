@@ -19,9 +19,9 @@ _listdir, _open = os.listdir, open
 
 
 def endure() -> None:
-    """Ignore signals that a kernel may send to its parent, and become the parent of what it leaves behind.
+    """Ignore signals that a kernel may send to its parent, and become the parent of processes that it leaves behind.
 
-    A forked child gets its signals back: there they mean what they say. The supervisor ends this process by SIGKILL.
+    A forked child gets the usual signal handlers back. The supervisor ends this process by SIGKILL.
     """
     numbers = [getattr(signal, name) for name in _FROM_OUTSIDE if hasattr(signal, name)]
     for number in numbers:

@@ -84,7 +84,7 @@ def _triton(name: str) -> bool:
 
 
 def _owners(module: Any) -> Set[str]:
-    """Names of the modules that what a module holds is of: values, their classes, and what lists hold."""
+    """Return the modules that a module's contents come from: values, their classes, and the members of lists."""
     found: Set[str] = set()
     held = attribute(module, "__dict__")
     for value in list(held.values()) if type(held) is dict else ():
@@ -129,9 +129,9 @@ def safe(names: Sequence[str], memory_limit_mb: Optional[int] = None) -> List[st
 
 
 def _wrong(names: Sequence[str], send: Any) -> List[str]:
-    """Those of the modules that must not be imported here.
+    """Return the modules that must not be imported here.
 
-    It stops at the first that leaves something behind, because what comes next would find it there.
+    It stops at the first that leaves something behind, because that would affect the next ones.
     """
     asked: List[str] = []
     _record_questions(asked)

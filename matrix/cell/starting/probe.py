@@ -56,9 +56,9 @@ def prepare_import(lane: str, spec: Asked) -> None:
 
 
 def map_torch(spec: Asked, target: Target, lane: str) -> None:
-    """Have torch.cuda speak for `target`, to what a user wrote. There is no way back: only in a child.
+    """Have torch.cuda speak for `target`, for a user's code. This cannot be undone: only in a child.
 
-    Our own kernels ask torch nothing, and what launches a library's ops maps for itself.
+    Our own kernels ask torch nothing, and the launcher of a library's ops maps torch itself.
     """
     if spec.strangers:
         from crosswarp.matrix.cell.standins import virtual_torch

@@ -1,7 +1,7 @@
-"""Triton's cache of what was compiled with the shims: it takes over what bare Triton compiled, and never the reverse.
+"""Triton's cache of kernels compiled with the shims: it reuses those of bare Triton, and never the reverse.
 
-A shim may compile what bare Triton refuses, under the same key: the key knows the kernel, not the compiler's front end.
-From a common cache the next bare run would take such a kernel, and be green where Triton is not.
+A shim may compile a kernel that bare Triton refuses, under the same key: the key covers the kernel, not the compiler's
+front end. With a common cache the next run without compat would use such a kernel, and pass where Triton fails.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ BARE_ENV = "CROSSWARP_BARE_CACHE_DIR"
 
 
 def use() -> None:
-    """From now on this process, and what it starts, compiles with the shims."""
+    """From now on this process, and those that it starts, compile with the shims."""
     bare = Path(os.environ["TRITON_CACHE_DIR"])
     os.environ[BARE_ENV] = str(bare)
     os.environ["TRITON_CACHE_DIR"] = str(bare / "shimmed")
@@ -31,7 +31,7 @@ class ShimmedCache(FileCacheManager):
         if override or dump or any(Path(self.cache_dir).iterdir()):
             return
         bare = Path(os.environ[BARE_ENV], key)
-        # Triton writes the list of a kernel's files last; what has no list is a file by itself.
+        # Triton writes the list of a kernel's files last; an entry without .json files needs no list.
         with contextlib.suppress(OSError):
             files = [path for path in bare.iterdir() if path.is_file()]
             if not any(path.suffix == ".json" for path in files) or any(

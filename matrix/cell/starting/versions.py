@@ -18,7 +18,7 @@ def found() -> Dict[str, str]:
 
     folder = Path(triton.__file__).parent
     distributions = [f"{one['name']} {one['version']}" for one in facts.tritons()]
-    # The first, by its path, that answers; what the environment chooses instead is not the wheel's.
+    # The first, by its path, that answers; one that the environment chooses instead is not the wheel's.
     ptxas = [tool["version"] for tool in facts.ptxas(folder) if tool["from"] == "Triton"]
     return {
         "triton": triton_version() or triton.__version__,

@@ -1,7 +1,7 @@
-"""Work out once, in the worker, what every forked child would work out again: 0.3 to 2.8 s an item.
+"""Do once, in the worker, work that every forked child would repeat: 0.3 to 2.8 s an item.
 
 Triton digests its own files (libtriton.so among them) and asks ptxas for its version the first time that a process
-compiles, and keeps both in memory. Nothing here changes a result; what a version does not have is passed over.
+compiles, and keeps both in memory. Nothing here changes a result; functions that a version lacks are skipped.
 """
 
 import contextlib
@@ -106,7 +106,7 @@ def _preload(folder: str, modules: Any) -> None:
             importlib.import_module(module)
     sys.path.remove(folder)
     found = set(sys.modules) - before
-    # By package: what an extension makes of itself has no file (tokenizers.decoders).
+    # By package: modules that an extension makes itself have no file (tokenizers.decoders).
     packages = {
         name.partition(".")[0]
         for name in found
@@ -118,5 +118,5 @@ def _preload(folder: str, modules: Any) -> None:
 
 
 def bring_back(folder: str) -> None:
-    """In a child that uses the library in `folder`: what was imported from there already."""
+    """In a child that uses the library in `folder`, restore the modules already imported from there."""
     sys.modules.update(_set_aside.get(folder, {}))

@@ -95,7 +95,7 @@ def words(seed, rounds=10, zeros=3):
 
 
 def uniform(drawn):
-    """As Triton makes a number below 1 of a word: what is negative as a signed one is mirrored."""
+    """Convert a word to a number below 1 as Triton does: a negative one, read as signed, is mirrored."""
     signed = torch.where(drawn > 0x7FFFFFFF, drawn - (1 << 32), drawn)
     return torch.where(signed < 0, -signed - 1, signed).double() * 4.6566127342e-10
 

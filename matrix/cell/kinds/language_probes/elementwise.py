@@ -1,4 +1,4 @@
-"""Probes of what is computed element by element, and of the types."""
+"""Probes of elementwise operations, and of the types."""
 
 from typing import Any, Dict
 

@@ -42,7 +42,7 @@ def _things(modules: "Set[str]") -> "Iterator[Tuple[str, str, Any]]":
             try:
                 module = importlib.import_module(path)
             except Exception:
-                # It needs what is not here; its caller reports that there is such a module.
+                # It needs a missing dependency; its caller reports that the module exists.
                 continue
             yield from _in_module(path, module, modules)
 
@@ -60,7 +60,7 @@ def _in_module(
             continue
         if isinstance(thing, types.ModuleType):
             home = thing.__name__
-            # Not what a module imports of those above it.
+            # Not names that a module imports from those above it.
             if home.startswith(f"{ROOT}.") and not _private(home) and not path.startswith(home):
                 if whole not in modules:
                     yield whole, "value", thing
@@ -80,7 +80,7 @@ def _in_module(
 
 def _of_triton(thing: Any) -> bool:
     home = getattr(getattr(thing, "fn", thing), "__module__", None)
-    # A constant has no home; what other packages define is none of Gluon's.
+    # A constant names no module of origin; names that other packages define are not Gluon's.
     return not isinstance(home, str) or home.partition(".")[0] == "triton"
 
 

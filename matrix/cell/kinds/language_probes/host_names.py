@@ -1,7 +1,7 @@
-"""Introspection: what libraries import from Triton beside its language, by full name: `triton.testing.do_bench`.
+"""Introspection: names that libraries import from Triton besides its language, in full: `triton.testing.do_bench`.
 
-Every module there is, and of those that libraries import from what they hold, their own private names too, and the
-attributes of the classes that libraries reach into. Nothing here is compiled.
+Every existing module is listed, and the contents of those that libraries import from, their own private names too, and
+the attributes of the classes that libraries reach into. Nothing here is compiled.
 """
 
 import ast
@@ -14,7 +14,7 @@ import types
 from typing import Any, Callable, Container, Dict, Iterator, List, Tuple
 
 ROOT = "triton"
-# Whose names are listed: these modules and what is below those that end with a dot.
+# The modules whose names are listed: these, and all below those that end with a dot.
 LISTED = (
     *("triton", "triton.backends", "triton.backends.compiler", "triton.backends.driver"),
     *("triton.backends.amd.compiler", "triton.backends.amd.driver"),
@@ -48,7 +48,7 @@ SHORT = {
 def found(
     signature: "Callable[[Any], str]", language: "Container[str]"
 ) -> Dict[str, Dict[str, str]]:
-    """Full name -> kind and signature, as `signature` spells it, of what has no name in `language`."""
+    """Return full name -> kind and signature, as `signature` spells it, of names that are not in `language`."""
     paths = sorted(modules())
     names = {path: _entry("module") for path in paths}
     for path in paths:

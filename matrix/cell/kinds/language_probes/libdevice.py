@@ -14,7 +14,7 @@ _INT: Dict[str, Any] = {"dtype": "int32", "low": 1, "high": 1000}
 _LONG: Dict[str, Any] = {**_INT, "dtype": "int64"}
 _DOUBLE: Dict[str, Any] = {"dtype": "float64"}
 
-# Of PyTorch's own, by what they are called there.
+# PyTorch's functions, by their names there.
 _SAME = (
     "abs acos asin asinh atan ceil cos cosh erf erfc erfinv exp exp2 expm1 floor isinf isnan lgamma"
     " log log10 log1p log2 round rsqrt signbit sin sinh sqrt tan tanh trunc"

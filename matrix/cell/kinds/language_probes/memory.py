@@ -158,7 +158,7 @@ DESCRIPTORS = (
 
 
 def _atomic(name, reference, start, rest="x", **domain):
-    """`tl.atomic_<name>` on what the output holds, with each of its options."""
+    """Probe `tl.atomic_<name>` on the output's contents, with each of its options."""
     base = Probe(
         f"tl.atomic_{name}", f"tl.atomic_{name}(out_ptr + i, {rest}{{}})", reference,
         start=start, **domain,

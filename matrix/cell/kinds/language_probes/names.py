@@ -13,7 +13,7 @@ from . import gluon_names, host_names
 
 # How Triton 2.3 to 3.3 and later ones hand their builder to a function: none of a caller's business.
 _HIDDEN = ("_builder", "_generator", "_semantic")
-# Part of how Triton is written; what is in them is public in `triton.language`.
+# Internal modules of Triton; their names are public in `triton.language`.
 _INTERNAL = ("core", "random", "semantic", "standard")
 MODULES = (
     ("tl.math", "triton.language.math"),
@@ -103,7 +103,7 @@ def _kind(thing: Any) -> str:
 
 
 def signature(thing: Any) -> str:
-    """``(pointer, mask=None, *, volatile=False)``: without annotations, and without what Triton adds for itself."""
+    """Return ``(pointer, mask=None, *, volatile=False)``: no annotations, and no parameters that Triton adds itself."""
     if isinstance(thing, (property, enum.EnumMeta)):
         return ""
     function = getattr(thing, "fn", thing)

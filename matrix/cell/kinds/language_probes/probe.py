@@ -1,4 +1,4 @@
-"""A probe: a few lines of a kernel about one name or option, and what PyTorch says that they compute."""
+"""A probe: a few lines of a kernel about one name or option, and PyTorch's result for them."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Mapping, Optional, Tuple

@@ -29,8 +29,8 @@ def run(
 ) -> None:
     """Compile `probes` for `target`, or, without one, interpret each and compare it with its reference.
 
-    They share a child while nothing happens to it: most of the time would go into forking. Whatever it dies of is
-    the verdict on the probe that it had begun, and the others go on in another.
+    They share a child as long as it lives, because forking would take most of the time. If it dies, that is the verdict
+    on the probe that it had begun, and the others continue in another child.
 
     Args:
         folder: where their modules are written.
@@ -61,7 +61,7 @@ def run(
         if not left:
             break
         if outcome.raised is not None:
-            # Of this module or of the probe itself: what Triton raises is caught in the child.
+            # An error of this module or of the probe itself: Triton's exceptions are caught in the child.
             raised = outcome.raised
             verdict = Verdict("not-run", f"{raised.type_name}: {raised.text}", message=raised.traceback)  # fmt: skip
         elif outcome.reason == "SIGALRM":

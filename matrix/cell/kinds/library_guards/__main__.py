@@ -1,7 +1,7 @@
-"""``python -m crosswarp.matrix.cell.kinds.library_guards SPEC.json``: what becomes of each case when a guard is turned.
+"""``python -m crosswarp.matrix.cell.kinds.library_guards SPEC.json``: run each case with version checks inverted.
 
 SPEC.json is an `AskedGuards` (matrix/cell/asked.py). Its `answers` gets a line of JSON for each case as it is (`turned`
-empty) and for each guard turned.
+empty) and for each inverted version check.
 
 Exit status: one of the SUITE_ numbers of matrix/errors.py.
 """
@@ -70,7 +70,7 @@ def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> Non
 
 
 def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
-    """A digest of what was compiled and launched, which configurations of a tuning that were; empty where none was."""
+    """Return a digest of the compiled and launched kernels, with a tuning's configurations; empty if there are none."""
     launches = [
         {**one, "compile_seconds": None, "processor_seconds": None, "stage_seconds": None}
         for one in verdict.resources.get("launches") or ()

@@ -26,7 +26,7 @@ class Forcing(MetaPathFinder):
         log: a file that each process of a case appends to.
 
     Attributes:
-        turned: the id of the guard whose answer is turned round; empty for none.
+        turned: the id of the version check that is inverted; empty for none.
     """
 
     def __init__(self, guards: Mapping[str, Sequence[Any]], log: str) -> None:

@@ -73,9 +73,9 @@ def labels(rows: int, classes: int) -> Any:
 
 
 def without_root(package: str) -> None:
-    """Let modules below `package` be imported, and not the package itself.
+    """Let modules below `package` be imported without the package itself.
 
-    For one whose root imports models, extensions in C++ and what they need, none of which its kernels use.
+    For a package whose root imports models, C++ extensions and their dependencies, none of which its kernels use.
     """
     spec = importlib.util.find_spec(package)
     if package not in sys.modules and spec is not None:
@@ -118,7 +118,7 @@ def _limit_tuning(configurations: int) -> None:
 
     if configurations:
         Autotuner.prune_configs = pruned
-    # A choice that an earlier process left on disk would hide what this Triton makes of the others.
+    # A choice that an earlier process left on disk would hide this Triton's results for the others.
     if hasattr(Autotuner, "check_disk_cache"):
         Autotuner.check_disk_cache = lambda tuner, key, configs, bench: bool(bench())
 

@@ -1,4 +1,4 @@
-"""conch-triton-kernels: what a server runs for each token."""
+"""conch-triton-kernels: the kernels that a server runs for each token."""
 
 from _library import Op, kernel, tensor
 

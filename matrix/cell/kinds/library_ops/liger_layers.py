@@ -1,4 +1,4 @@
-"""liger-kernel: what stands between the norms, element by element."""
+"""liger-kernel: the elementwise layers between the norms."""
 
 from _library import Op, kernel, tensor
 

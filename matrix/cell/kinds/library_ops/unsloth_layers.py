@@ -1,4 +1,4 @@
-"""unsloth: what it puts in the place of a model's layers.
+"""unsloth: its replacements for a model's layers.
 
 The roots of the package and of its kernels import the models, which need a dozen distributions more.
 """

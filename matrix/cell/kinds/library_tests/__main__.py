@@ -26,8 +26,7 @@ from .parts import PART_ENV, Part, parts
 
 _NEEDED = ("lanes", "modes", "targets", "tests")
 _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
-# A worker dies with the test that it runs, which is a child's death at most; one that dies again and again dies of what
-# it imports.
+# A worker rarely dies of a test, which runs in a child; one that dies again and again dies of its imports.
 _WORKER_DEATHS = 8
 # `python -m pytest` would import the library from its folder, and not as it is installed.
 _START = "import sys; sys.path.remove(''); import pytest; sys.exit(pytest.main())"

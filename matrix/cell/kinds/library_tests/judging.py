@@ -1,7 +1,7 @@
-"""From the reports of one test to the verdict on its cell.
+"""Turn the reports of one test into the verdict on its cell.
 
-Its outcome `pass` says that launches went the way of the lane and nothing was red. A test that launched nothing is
-`unsupported`: it may be green, and says nothing of Triton.
+The outcome `pass` says that the launches ran in the lane and nothing failed. A test that launched nothing is
+`unsupported`: it may pass, and says nothing about Triton.
 """
 
 import re
@@ -13,7 +13,7 @@ from crosswarp.matrix.cell.plain import clean, text_of, type_name
 from crosswarp.matrix.cell.pytest_plugin import outcomes
 from crosswarp.matrix.cell.stream import shortened
 
-# Attribute of a pytest report: what is known where the test ran, as plain data.
+# Attribute of a pytest report: the data from the process of the test, as plain data.
 ATTRIBUTE = "crosswarp_cell"
 # Outcomes that say nothing about the library: the test needs more than is available.
 _UNTOLD = (outcomes.NOT_APPLICABLE, outcomes.UNSUPPORTED, outcomes.TIMEOUT)
@@ -114,7 +114,7 @@ def of_collection(report: Any) -> Verdict:
 
 
 def of_output(text: str, outcome: str, reason: str) -> Verdict:
-    """The verdict by what pytest printed: the last exception that it names, or a compiler's last words."""
+    """Return the verdict from pytest's output: the last exception that it names, or a compiler's last message."""
     found = list(_RAISED.finditer(text))
     known = fingerprint.of_output(text)
     if known:

@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence, Set, Tuple
 # The case of a test without parameters. `*` stands for all cases.
 NO_PARAMETERS = "-"
 _ALL = "*"
-# Of what could not be imported.
+# The case of a file that could not be imported.
 IMPORT = "import"
 # The kernel that stands for tests that pytest never came to collect.
 COLLECTION = "collection"
@@ -17,8 +17,7 @@ def names(nodeid: str, folders: Sequence[str] = ()) -> Tuple[str, str]:
     """Kernel and case of a test.
 
     ``tests/ops/test_norm.py::test_rms[fp16-64]`` is ``ops.test_norm::test_rms`` and ``fp16-64``.
-    `folders` are where the tests are; what lies in one of them is named from there. No name holds a slash, which
-    parts the names of a cell.
+    `folders` hold the tests; names are relative to them. No name holds a slash, which separates the names of a cell.
     """
     path, found, rest = nodeid.partition("::")
     function, bracket, parameters = rest.partition("[")
@@ -48,10 +47,11 @@ def chosen(kernel: str, case: str, globs: Sequence[str]) -> bool:
 
 
 def share(tests: Sequence[Tuple[str, str]], shard: Optional[Sequence[int]]) -> Set[Tuple[str, str]]:
-    """Those of the tests (kernel, case) that are this shard's, the K-th of N.
+    """Return the tests (kernel, case) of this shard, the K-th of N.
 
-    The cases of a function are dealt out in turn, in the order of their names, so that the shards of a slow function
-    weigh the same. Each function begins with another shard, whatever became of the others: every machine deals alike.
+    The cases of a function are distributed round-robin, in the order of their names, so that the shards of a slow
+    function weigh the same. The first shard of a function does not depend on other functions, so that every computer
+    distributes alike.
     """
     if not shard:
         return set(tests)

@@ -59,7 +59,7 @@ class Part:
     def tell(
         self, stream: Stream, kernel: str, case: str, verdict: Verdict, seconds: float = 0.0
     ) -> None:
-        """Start, cell and end of what is not run by a pytest."""
+        """Write start, cell and end of an item that no pytest runs."""
         stream.write(protocol.Start(self.item(kernel, case)))
         self.end(stream, kernel, case, verdict, seconds)
 
@@ -71,7 +71,7 @@ class Part:
 
 
 def parts(spec: AskedTests, lane: str) -> List[Part]:
-    """The parts of a lane, modes of a target side by side: what one compiled, the next finds in Triton's cache."""
+    """Return the parts of a lane. The modes of a target are adjacent: the second reuses Triton's cache of the first."""
     # Beside the records, whose name is the column's: other columns of a run keep theirs in the same folder.
     beside = Path(spec.records).with_suffix("")
     first = next(iter(spec.targets))

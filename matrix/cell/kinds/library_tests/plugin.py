@@ -38,7 +38,7 @@ class Cells:
         self.part = part
         self.stream = Stream(part.records)
         self.reports: List[Any] = []
-        # By the collector's node id: the reports of what could not be collected.
+        # By the collector's node id: the reports of collection errors.
         self.not_collected: Dict[str, Any] = {}
 
     # Collecting

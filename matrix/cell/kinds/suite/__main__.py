@@ -93,7 +93,7 @@ def _environ(spec_path: Path, spec: AskedSuite, lane: str) -> Dict[str, str]:
     beside = [*spec.beside, *filter(None, [env.get("PYTHONPATH")])]
     if beside:
         env["PYTHONPATH"] = os.pathsep.join(beside)
-    # Triton 3.9 warns until this is chosen; 1 is what every version before it did.
+    # Triton 3.9 warns until this is chosen; 1 is the behaviour of every earlier version.
     env.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     env.pop("TRITON_INTERPRET", None)
     if lane == "interpret":

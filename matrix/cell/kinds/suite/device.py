@@ -1,9 +1,9 @@
-"""The device lane: what a real GPU adds to one case. Two sets of inputs, the same bits twice, and how long it takes.
+"""The device lane: the tests of a case that need a real GPU. Two sets of inputs, the same bits twice, and the time.
 
-A launch that is right once may have read what the last one left behind, so everything is run again with fresh inputs,
-and once more with the same ones: a kernel that adds atomically says so (`uses` "atomic"), any other must give the same
-bits. Times are those of whole launches between CUDA events, after a warm-up, on inputs that stay where they are; the
-GPU is kept waiting before each, so that the host's pace has no part in them.
+A launch that is right once may have read data of the previous one. So everything is run again with fresh inputs, and
+once more with the same ones: a kernel that adds atomically says so (`uses` "atomic"), any other must give the same
+bits. Times are those of whole launches between CUDA events, after a warm-up, on inputs that are not moved. The GPU
+waits before each, so that the host's speed does not count.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ from crosswarp.matrix.cell.judging.verdict import Verdict
 
 WARM_UP = 5
 REPEATS = 25
-# Cycles that the GPU waits before a launch, 1 to 2 ms: the host is done by then with what it has to do for it.
+# Cycles that the GPU waits before a launch, 1 to 2 ms: by then the host has finished its work for it.
 HEAD_START = 2_500_000
-# Elements of the copy that says what this GPU's memory can do: 256 MiB in, 256 MiB out, more than any cache.
+# Elements of the copy that measures this GPU's bandwidth: 256 MiB in, 256 MiB out, more than any cache.
 _COPIED = 1 << 26
 # Bytes a second that no memory moves; a file that says so is broken.
 _IMPOSSIBLE = 1e18
@@ -50,10 +50,10 @@ def not_deterministic(names: List[str]) -> Verdict:
 
 
 def timed(launch: Callable[[], Any]) -> Dict[str, Any]:
-    """Milliseconds that the GPU takes for a launch: median, and the quartiles.
+    """Return the milliseconds that the GPU takes for a launch: median, and the quartiles.
 
-    `host_bound` says that they are not the GPU's alone: it had begun, and may have stood idle, while the host was not
-    yet done with what it does for a launch. So it is with what waits for the GPU in between, as `int(tensor.sum())`.
+    `host_bound` says that they are not only the GPU's: it had begun, and may have been idle, before the host finished
+    its work for the launch. This happens with code that waits for the GPU in between, such as `int(tensor.sum())`.
     """
     import torch
 
@@ -82,10 +82,10 @@ def traffic(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> int:
 
 
 def copy_bandwidth(cache: Path, alone: bool = True) -> float:
-    """Bytes a second, in and out, of a plain copy on this GPU.
+    """Return the bytes a second, in and out, of a plain copy on this GPU.
 
-    Measured once for a cache folder and a kind of GPU, and kept there. Measured beside other jobs (`alone` is false) it
-    says what was left of the GPU at that moment: it serves this one time, and is not kept.
+    Measured once for a cache folder and a kind of GPU, and kept there. A measurement beside other jobs (`alone` is
+    false) shows only the free part of the GPU at that moment: it is used once, and is not kept.
     """
     import torch
 
@@ -126,10 +126,10 @@ def measured(
     cache: Path,
     alone: bool,
 ) -> Dict[str, Any]:
-    """The record's ``timing``: milliseconds, and the share of the copy bandwidth that moving inputs and outputs once
-    comes to. For what computes much on little data, the share says nothing.
+    """Return the record's ``timing``: milliseconds, and the fraction of the copy bandwidth.
 
-    Beside other jobs on the same GPU (`alone` is false) a time is a sign of life, and nothing to compare.
+    The fraction is that of moving inputs and outputs once. It says nothing about a kernel that computes much on little
+    data. Do not compare times measured beside other jobs on the same GPU (`alone` is false).
     """
     moved = traffic(inputs, launch())
     found: Dict[str, Any] = timed(launch)

@@ -52,7 +52,7 @@ def prepare(item: Item, spec: Asked) -> Any:
     _install_mode(item)
     kernel = _load(item, spec)
     if item.lane != "interpret" and not (isinstance(spec, AskedSuite) and spec.suite):
-        # Of somebody else's module nobody knows whether a launch changes what this looks at.
+        # A launch of somebody else's module may change the state that this looks at.
         before = compat.acted()
         kernels.digest(kernel)
         if compat.acted() != before:
@@ -186,7 +186,7 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
         return verdict
     if log:
         log.closed = True
-    # Fresh inputs: what the first launch left behind must not help.
+    # Fresh inputs: data left by the first launch must not help.
     again = _once(item, kernel, case, SEED + 1)
     if again.outcome != "pass":
         return again
@@ -194,7 +194,7 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
 
 
 def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = False) -> Verdict:
-    """One go: `_once`, where a launch that went wrong counts whatever the launcher makes of it.
+    """Run the case once: `_once`, but a failed launch counts even if the launcher catches the error.
 
     Args:
         of_rows: compute a row alone and in a batch as well.
@@ -214,7 +214,7 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = 
     allocated = machine.allocated.add if machine.sanitize else None
     verdict = _once(item, kernel, case, SEED, compared, allocated)
     if verdict.outcome == "mismatch" and machine.recalled:
-        # Which line stored what is known of launches that were executed.
+        # The lines that stored are known only for executed launches.
         machine.execute_all()
         machine.begin()
         compared.clear()
@@ -239,7 +239,7 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = 
 
 
 def _sampled(item: Item, kernel: Any, case: Any, machine: Any) -> Verdict:
-    """A go of which some programs are executed: what it leaves behind is no result, and is not compared."""
+    """Run the case with only some programs executed: its outputs are no results, and are not compared."""
     if case.real:
         case = replace(case, shape={**case.shape, **case.real})
     try:

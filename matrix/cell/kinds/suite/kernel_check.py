@@ -9,7 +9,7 @@ from typing import Any, Iterator, List, Mapping, Tuple
 from crosswarp.kernels.case import DTYPES, FEATURES, LANES, Case, Kernel
 
 MOST = 8
-# How the names of targets begin (matrix/facts/targets.toml), and what globs begin with.
+# How the names of targets (matrix/facts/targets.toml), and globs for them, begin.
 _TARGETS = ("sm_", "gfx", "*", "?", "[")
 
 

@@ -62,7 +62,7 @@ def digest(kernel: Any) -> None:
     """Have Triton, and the shims, read the source of the module's kernels, and of what they call, as for a launch.
 
     Raises:
-        what Triton raises of one that it cannot digest, which is then half done: let nobody launch it after that.
+        Triton's exception for a kernel that it cannot digest, which is then half done: do not launch it after that.
     """
     from triton.runtime.jit import JITFunction
 

@@ -13,8 +13,8 @@ class Lack(NamedTuple):
     """Something that some versions or targets do not have.
 
     Attributes:
-        uses: what a kernel uses (`Kernel.uses`).
-        triton: window of versions.
+        uses: the feature, as in `Kernel.uses`.
+        triton: the versions.
         why: for the record.
         target: glob of the targets that lack it; "*" is all of them, and the interpreter.
         shim: the shim that provides it, if any.
@@ -59,10 +59,10 @@ LACKS = (
 def lack(
     uses: Collection[str], triton: str, target: str, shims: Collection[str] = ()
 ) -> Optional[Lack]:
-    """The first thing in `uses` that this Triton does not have on `target`, or None.
+    """Return the first feature in `uses` that this Triton does not have on `target`, or None.
 
     Args:
-        uses: what the kernel and its case use.
+        uses: the features that the kernel and its case use.
         triton: version.
         target: name as in targets.toml, or of the interpreter.
         shims: names of the active shims.

@@ -40,14 +40,14 @@ _SETTINGS = (
     "USE_",
     "ALLOW_",
 )
-# Where things are, which changes nothing of what they are.
+# Settings for the locations of files, which do not change the code.
 _PLACES = ("TRITON_CACHE_DIR", "TRITON_CACHE_MANAGER", "TRITON_HOME")
 
 
 def use(folder: Path, keep: bool) -> None:
-    """From now on a kernel takes what `folder` has of its TTGIR; with `keep` it also leaves there what it became.
+    """From now on reuse the compiled code in `folder` for a kernel's TTGIR; with `keep`, also store new code there.
 
-    There is no way back: only in a child.
+    This cannot be undone: only in a child.
 
     Args:
         keep: only for bare Triton.

@@ -1,7 +1,7 @@
-"""Where Triton's interpreter can be trusted to say what a kernel means, and where not, with why.
+"""Where Triton's interpreter can be trusted as a reference, and where not, with the reason.
 
-Measured on the published wheels with 97 small kernels (facts of 2026-11, section 4). A case that needs what its
-interpreter gets wrong is `unsupported` there, unless a shim closes the gap: a wrong oracle accuses right kernels.
+Measured on the published wheels with 97 small kernels (facts of 2026-11, section 4). A case that needs a feature that
+its interpreter gets wrong is `unsupported` there, unless a shim fixes it: a wrong oracle accuses right kernels.
 """
 
 from typing import NamedTuple, Optional, Sequence
@@ -13,11 +13,11 @@ class Gap(NamedTuple):
     """A thing that the interpreters of some versions cannot do.
 
     Attributes:
-        uses: what a kernel uses (`Kernel.uses`, a dtype, or "*" for every kernel).
-        triton: window of versions.
+        uses: the feature (`Kernel.uses`, a dtype, or "*" for every kernel).
+        triton: the versions.
         why: for the record.
-        shim: the shim that closes it, if any.
-        numpy: window of numpy versions that open it, if it takes one.
+        shim: the shim that fixes it, if any.
+        numpy: the versions of numpy that cause it, if it depends on numpy.
     """
 
     uses: str

@@ -34,8 +34,8 @@ class Item:
     """One pytest item: a case on a target in a lane and a mode.
 
     `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported. With
-    `anew` the shims compile it whatever bare Triton has made of it: of each kernel its first case. With `guarded` it is
-    known to have died, and is run as the guard sees it at once.
+    `anew` the shims compile it without reusing bare Triton's code: the first case of each kernel. With `guarded` it is
+    known to have died, and is run with crash isolation at once.
     """
 
     target: str
@@ -108,7 +108,7 @@ def _make(spec: AskedSuite, lane: str) -> Planned:
 
 
 def _known(item: str) -> Item:
-    """An item that is named by the host, which knows what became of it."""
+    """An item that is named by the host, which knows its results."""
     target, lane, mode, kernel, case = item.split("/", 4)
     return Item(target, lane, mode, kernel, case, guarded=True)
 
@@ -146,8 +146,10 @@ def _items(
 
 
 def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[str]:
-    """A kernel's cases dealt out in turn, so that the shards of a slow kernel weigh the same. Each kernel and target
-    begins with another shard, whatever became of the others: every machine deals alike."""
+    """Distribute a kernel's cases round-robin, so that the shards of a slow kernel weigh the same.
+
+    The first shard of a kernel and target does not depend on the others, so that every computer distributes alike.
+    """
     if not shard:
         return cases
     number, shards = shard
@@ -176,7 +178,7 @@ def targets(spec: Asked, lane: str, triton: str, stream: Stream) -> Dict[str, st
 
 
 def _malformed(name: str, wrong: List[str]) -> Verdict:
-    """The verdict on a module that was imported and says what cannot be run. It costs this module alone."""
+    """Return the verdict on a module that was imported and cannot be run. It affects only this module."""
     return Verdict(
         "api-error",
         reason=MALFORMED,
@@ -187,7 +189,7 @@ def _malformed(name: str, wrong: List[str]) -> Verdict:
 
 
 def _is_answer(value: Any) -> bool:
-    """Whether it is what was asked for: lists of what is wrong, of (case, its targets) and of modules."""
+    """Return whether the answer is valid: lists of errors, of (case, its targets) and of modules."""
     if not (isinstance(value, tuple) and [type(part) for part in value] == [list, list, list]):
         return False
     wrong, cases, modules = value
@@ -234,8 +236,10 @@ def _together(
 
 
 def _cases(spec: AskedSuite, lane: str, name: str) -> Tuple[Any, List[str]]:
-    """Ids and target globs of the module's cases in this lane, or the verdict on its import; and what of its imports
-    the workers may try to do before they fork."""
+    """Return the ids and target globs of the module's cases in this lane, or the verdict on its import.
+
+    Also the modules that workers may try to import before they fork.
+    """
 
     def ask(send):
         probe.prepare_import(lane, spec)

@@ -40,7 +40,7 @@ _waiting: Dict[str, Optional["_Prepared"]] = {}
 
 
 def expect(items: Iterable[Item]) -> None:
-    """These items are to be run here: what may be worth to be prepared for."""
+    """Note the items that are to be run here, for which preparing may be worthwhile."""
     _expected.clear()
     _expected.update((*_group_of(item), item.mode) for item in items)
 
@@ -60,7 +60,7 @@ def run(
     """Run a case in a fork of the child that has prepared for it.
 
     Args:
-        limits: what this case alone has of its specification, its time limit among it.
+        limits: the fields of the specification that are only this case's, among them its time limit.
 
     Returns:
         Its outcome as of `run_isolated`; None if there is no such child, or it came to grief. `on_message` may have

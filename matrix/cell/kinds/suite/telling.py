@@ -1,4 +1,4 @@
-"""Run an item, and write what becomes of it into the stream as it comes."""
+"""Run an item, and write its results into the stream as they come."""
 
 from typing import List
 

@@ -14,7 +14,7 @@ _shared: Dict[int, mmap.mmap] = {}
 
 
 def share() -> None:
-    """Before the fork: what the children of this process write is read here."""
+    """Create, before the fork, the byte that the children write and this process reads."""
     if os.getpid() not in _shared:
         _shared.clear()
         _shared[os.getpid()] = mmap.mmap(-1, 1)

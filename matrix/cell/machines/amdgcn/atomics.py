@@ -11,7 +11,7 @@ u2, u4, u8, i4, i8 = np.uint16, np.uint32, np.uint64, np.int32, np.int64
 f2, f4, f8 = np.float16, np.float32, np.float64
 _FLOATS: Dict[int, Any] = {4: f4, 8: f8}
 _SIGNED: Dict[int, Any] = {4: i4, 8: i8}
-# Name of what is done -> function of (before, operand), raw bits.
+# Operation -> function of (before, operand), raw bits.
 _RAW: Dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
     "umax": np.maximum, "umin": np.minimum,

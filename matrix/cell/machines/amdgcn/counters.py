@@ -1,8 +1,8 @@
 """Loads that are under way: they land at the wait that asks for them, and not before.
 
 Until then their registers hold poison, so code without the wait computes NaN or leaves all memory. Each generation
-counts what is under way by kind, and a kind lands in the order of its issue; only scalar loads come in any order, so
-nothing but a wait for all of them lets them land.
+counts the accesses under way by kind, and a kind lands in the order of its issue. Only scalar loads land in any order,
+so they need a wait for all of them.
 """
 
 from typing import Any, Callable, Dict, List, Optional, Sequence
@@ -114,7 +114,7 @@ class Counters:
         self.open.append(_Entry(kind, m, land, registers))
 
     def wait(self, wanted: Dict[Sequence[str], int], m: Mask) -> None:
-        """Land what is older than the newest few of each counter, for the waves `m`.
+        """Land the loads that are older than the newest few of each counter, for the waves `m`.
 
         Args:
             wanted: the kinds of a counter -> how many of them may stay under way.
@@ -136,7 +136,7 @@ class Counters:
                         return
 
     def finish(self, m: Mask) -> None:
-        """Forget what ended waves have under way."""
+        """Drop the loads that ended waves have under way."""
         for entry in self.open:
             if m is None:
                 entry.kind = ""

@@ -1,4 +1,4 @@
-"""The errors of an AMD program: those of every emulator, and its own words for what it does not know."""
+"""The errors of an AMD program: those of every emulator, and its own messages for unknown instructions."""
 
 from typing import Optional
 

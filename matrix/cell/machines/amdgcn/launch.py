@@ -41,7 +41,7 @@ class Program:
         self._functions: Dict[int, Callable[..., Any]] = {}
         self.vectors, self.accumulators = _registers(self.kernel)
         self.sizes = [end - first for first, end in self.kernel.blocks]
-        # All of it once, so that what is unknown is found before anything runs; compiled when it is reached.
+        # All of it once, so that unknown instructions fail before anything runs; compiled when it is reached.
         self._sources = [self.source(number) for number in range(len(self.kernel.blocks))]
 
     @property

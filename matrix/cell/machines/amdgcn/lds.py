@@ -90,7 +90,7 @@ class LDS:
             self.bytes[index + place] = (words[place // 4] >> u4(8 * (place % 4))).astype(u1)
 
     def poison(self, address: np.ndarray, size: int, e: Mask) -> None:
-        """Nobody knows any more what lies there: a load into it is under way."""
+        """Poison these bytes: a load into them is under way."""
         index = np.broadcast_to(address, self.machine.shape).astype(i8) + self._base
         index = (index if e is None else index[e]).reshape(-1)
         index = index[(index >= 0) & (index + size <= len(self.bytes))]
@@ -113,7 +113,7 @@ class LDS:
 
 
 class Scratch:
-    """Private memory of each lane: what does not fit into registers."""
+    """Private memory of each lane, for values that do not fit into registers."""
 
     def __init__(self, machine: Any, size: int):
         self.machine, self.size = machine, size

@@ -1,8 +1,8 @@
 """Turn a block of instructions into the text of a Python function over all waves of a chunk.
 
 A family in `instructions/` registers its opcodes with `handles`, and writes lines with `Lowering.emit`. Names inside a
-generated function: S the machine (`machine.Machine`), V and A its vector registers, r reads a scalar register, m the
-waves that are here and e the lanes that act (None for all).
+generated function: S the `machine.Machine`, V and A its vector registers, r reads a scalar register, m the waves that
+are here and e the lanes that act (None for all).
 """
 
 import re

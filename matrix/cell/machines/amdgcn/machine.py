@@ -1,4 +1,4 @@
-"""The machine that a chunk of workgroups runs on: its waves' registers, memory, and what is under way."""
+"""The state of a chunk of workgroups: its waves' registers, memory, and accesses under way."""
 
 from typing import Any, List, Tuple
 
@@ -134,7 +134,7 @@ class Machine(Registers):
         self.watch.access(self, at, space, what, self.by_thread(address), self.by_thread(e), size)
 
     def stored(self, at: int, address: np.ndarray, words: Any, size: int, e: Mask) -> None:
-        """Tell the watch what a store has written."""
+        """Report a store's bytes to the watch."""
 
     def seen_scalar(self, at: int, address: np.ndarray, m: Mask, size: int) -> None:
         """Tell the watch of a scalar load: it is one access of each wave, of its first lane."""

@@ -17,17 +17,17 @@ from .errors import Unknown
 
 u1, u2, u4 = np.uint8, np.uint16, np.uint32
 f2, f4, f8 = np.float16, np.float32, np.float64
-# Matrices of a chunk that are kept: as many as the tiles of one operand that a loop's products share.
+# Matrices of a chunk that are kept: as many as the tiles of one operand that a loop's matmuls share.
 _KEPT = 48
 _RAW = {"f32": f4, "xf32": u4, "f64": f8, "f16": f2, "bf16": u2, "i8": np.int8, "u8": u1}
 _FORMS = {"i32": np.int32, "f32": f4, "f64": f8}
 
 
 class Kept:
-    """Matrices that were made of registers, by these registers.
+    """A cache of matrices made of registers, by these registers.
 
-    Products share operands, and add to what the last one gave. Registers are never changed in place, so an array is
-    known by its identity as long as it is held here.
+    Matmuls share operands, and add to the last result. Registers are never changed in place, so an array is identified
+    by `id` as long as it is in the cache.
     """
 
     def __init__(self):

@@ -113,7 +113,7 @@ class Chunk:
 
 
 class Clock:
-    """The limits of a launch, and what it has used of them."""
+    """The limits of a launch, and how much of them it has used."""
 
     def __init__(self, limits: Any):
         self._limits = limits

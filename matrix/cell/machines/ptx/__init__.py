@@ -1,11 +1,11 @@
-"""A PTX machine: it executes what Triton compiled on the CPU, with numpy alone.
+"""The PTX emulator: executes Triton's compiled code on the CPU, with only numpy.
 
     program = ptx.load(text)
     memory = ptx.Memory()
     memory.add(tensor.data_ptr(), tensor.nbytes, "x")
     ptx.run(program, grid=(8,), arguments=[tensor.data_ptr(), 1024], memory=memory)
 
-What it does not know is `Unsupported` by its opcode; accesses outside of the windows are a `Fault`.
+An unknown instruction raises `Unsupported` with its opcode; an access outside the windows is a `Fault`.
 """
 
 from .errors import Deadlock, Fault, OutOfTime, PTXError, Unsupported

@@ -52,7 +52,7 @@ class Atomics:
         self.shape = (machine.ctas, machine.threads)
 
     def apply(self, at, space, operation, type_name, address, values, compare, condition):
-        """Read, combine, write; returns what was there before, one array for each of `values`.
+        """Read, combine, write; return the contents before, one array for each of `values`.
 
         Several values are neighbours (`.v2`): each of them is atomic, not the vector.
         """

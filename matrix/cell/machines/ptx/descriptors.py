@@ -1,4 +1,4 @@
-"""The descriptors that tcgen05 takes: of a matrix in shared memory, and of what an instruction is to do.
+"""The descriptors of tcgen05: of a matrix in shared memory, and of an instruction.
 
 Source: PTX ISA 8.7 and later, "Shared memory descriptor" and "Instruction descriptor" of tcgen05.
 """

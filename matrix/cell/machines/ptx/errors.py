@@ -10,10 +10,10 @@ class PTXError(Exception):
 
 
 class Unsupported(PTXError):
-    """The machine does not know an instruction, or a form of it.
+    """The emulator does not know an instruction, or a form of it.
 
     Attributes:
-        opcode: the instruction with its modifiers, or what else is not known.
+        opcode: the instruction with its modifiers, or the other unknown text.
         line: line of the PTX text, from 1; None where it has none.
     """
 

@@ -58,7 +58,7 @@ def sum_to_odd(a, b):
 
 
 def sum_directed(a, b, rounding):
-    """float32 a + b as float64 that is to be rounded so: downward, what cancels is -0."""
+    """Return float32 a + b as float64, to be rounded so: downward, operands that cancel give -0."""
     total = sum_to_odd(a.astype(f8), b.astype(f8))
     if rounding != "rm":
         return total

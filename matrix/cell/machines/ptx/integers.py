@@ -40,7 +40,7 @@ def multiply_high(a, b):
 
 
 def carried(a, b, carry=None):
-    """a + b and what was carried in, unsigned; and what is carried out, 0 or 1 of the same type."""
+    """Return a + b + carry in, unsigned; and the carry out, 0 or 1 of the same type."""
     total = a + b
     out = total < a
     if carry is not None:
@@ -50,7 +50,7 @@ def carried(a, b, carry=None):
 
 
 def borrowed(a, b, borrow=None):
-    """a - b less what was borrowed, unsigned; and what is borrowed, 0 or 1 of the same type."""
+    """Return a - b - borrow in, unsigned; and the borrow out, 0 or 1 of the same type."""
     total = a - b
     out = a < b
     if borrow is not None:

@@ -69,7 +69,7 @@ class Entry:
             barrier = _barrier(kernel.instructions[first])
             if barrier is not None:
                 self.barriers[number] = barrier
-        # All of it once, so that what is unknown is found before anything runs; compiled when it is reached.
+        # All of it once, so that unknown instructions fail before anything runs; compiled when it is reached.
         self._sources = [self.source(number) for number in range(len(kernel.blocks))]
 
     @property
@@ -129,7 +129,7 @@ class Program:
 
     @property
     def shared(self) -> int:
-        """Bytes of shared memory that the only kernel declares, besides what a launch adds."""
+        """Return the bytes of shared memory that the only kernel declares; a launch may add more."""
         return self.entry().static_shared
 
     @property
@@ -145,7 +145,7 @@ def load(text: Union[str, bytes]) -> Program:
     """Read and lower a PTX text; the last 64 are kept.
 
     Raises:
-        Unsupported: an instruction or construct that the machine does not know.
+        Unsupported: an instruction or construct that the emulator does not know.
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
@@ -312,7 +312,7 @@ class _Launch:
         return self._values[key]
 
     def parameter_block(self) -> int:
-        """The address of a copy of the parameters: what is passed by value may be pointed at (tensor maps)."""
+        """Return the address of a copy of the parameters: a value parameter may be pointed at (tensor maps)."""
         if self._parameter_block is None:
             block = np.zeros(len(self._packed) + 64, np.uint8)
             start = -block.ctypes.data % 64

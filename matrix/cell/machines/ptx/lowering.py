@@ -1,8 +1,8 @@
 """Kernel to Python: each basic block becomes a generated function over all lanes.
 
-A register is an array of raw bits that broadcasts to (CTAs, threads): what is uniform stays (1, 1), (CTAs, 1) or
+A register is an array of raw bits that broadcasts to (CTAs, threads). A uniform value stays (1, 1), (CTAs, 1) or
 (1, threads), and costs next to nothing. A block has two forms: for all lanes, and for those of a mask `m`.
-In the generated code R holds the registers, S is the machine (`machine.Machine`), and J collects the jumps as
+In the generated code R holds the registers, S is the `machine.Machine`, and J collects the jumps as
 (block, condition); block -1 is the end of a thread.
 """
 
@@ -91,7 +91,7 @@ class Lowering:
     def function(
         self, number: int, masked: bool, source: str
     ) -> Callable[..., List[Tuple[int, Any]]]:
-        """The compiled function of a block, of what `source` gave."""
+        """Return the compiled function of a block, from the text of `source`."""
         name = f"<ptx {self.kernel.name} block {number}{' masked' if masked else ''}>"
         space = self.namespace
         exec(compile(source, name, "exec"), space)
@@ -309,7 +309,7 @@ class Lowering:
         if kind == "bf":
             expression = f"floats.to_bf16({expression})"
         elif kind == "s" and width > bits:
-            # Registers may be wider than what is written: signs are extended.
+            # Registers may be wider than the written value: signs are extended.
             expression, bits = (
                 f"({expression}).astype(i{width // 8}).view({RAW_NAME[width]})",
                 width,

@@ -123,7 +123,7 @@ class Machine:
         return self.launch.parameter(offset, dtype)
 
     def parameter_address(self, offset):
-        """The generic address of what lies at `offset` of the parameters."""
+        """Return the generic address of `offset` in the parameters."""
         return offset + u8(self.launch.parameter_block())
 
     def variable(self, name, offset):
@@ -141,7 +141,7 @@ class Machine:
             self.watch.landed(self, lanes, index, size, done)
 
     def group(self, unit, mask):
-        """The threads of `mask` commit a group of what `unit` does for them."""
+        """Commit a group of `unit`'s operations for the threads of `mask`."""
         if self.watch is not None:
             self.watch.group(self, unit, mask)
 

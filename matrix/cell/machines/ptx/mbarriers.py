@@ -17,7 +17,7 @@ class MBarriers:
     def __init__(self, machine):
         self.machine = machine
         self.shape = (machine.ctas, machine.threads)
-        # (index of the object, of each lane; what to write)
+        # (index of the object, of each lane; data to write)
         self._copies = []
 
     def _lanes(self, at, address, condition, what="mbarrier"):
@@ -119,7 +119,7 @@ class MBarriers:
         return result
 
     def arrive(self, objects):
-        """One arrival at each of the `objects`: what a tcgen05.commit waited for is done."""
+        """Count one arrival at each of the `objects`: the operations of a tcgen05.commit are done."""
         self._add(objects, np.ones(len(objects), i8), np.zeros(len(objects), i8))
 
     def copy(self, barrier, size, index, values, nbytes):
@@ -128,7 +128,7 @@ class MBarriers:
         Args:
             barrier: byte index of the object in shared memory, of each copy.
             index: (copies, elements); values likewise.
-            nbytes: what each copy completes.
+            nbytes: bytes that each copy completes.
         """
         self._copies.append((barrier // 8, size, index, values, nbytes))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from .types import BY_BYTES, u8
 
-# Views of the whole address space, by bytes of an element: only what `Memory` allows is ever indexed. They begin
-# above zero, because numpy takes no array at a null pointer.
+# Views of the whole address space, by bytes of an element: only windows of `Memory` are ever indexed. They begin above
+# zero, because numpy accepts no array at a null pointer.
 _FIRST = 16
 _EVERYTHING: Any = (ctypes.c_char * (1 << 48)).from_address(_FIRST)
 _SPACE = np.frombuffer(_EVERYTHING, np.uint8)
@@ -60,7 +60,7 @@ class Memory:
         for start in sorted(self._windows):
             end = start + self._windows[start][0]
             if self._ends and start < self._ends[-1]:
-                # A view of what another window holds.
+                # A view of memory in another window.
                 self._ends[-1] = max(self._ends[-1], end)
             else:
                 self._starts.append(start)

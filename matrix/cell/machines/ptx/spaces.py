@@ -208,7 +208,7 @@ class SharedSpace(_OwnSpace):
             self._first = (number - number % cluster) * i8(self.stride)
 
     def address(self, offset: Any) -> Any:
-        """The address of what lies at `offset` in the CTA's own shared memory."""
+        """Return the address of `offset` in the CTA's own shared memory."""
         if self.cluster == 1:
             return offset
         return offset | (self.rank << u4(24)).astype(offset.dtype)

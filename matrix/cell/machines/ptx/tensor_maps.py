@@ -47,7 +47,7 @@ def tensor_map(
     swizzle: int = 0,
     fill_nan: bool = False,
 ) -> bytes:
-    """The 128 bytes of a tensor map, to be given as an argument.
+    """Return the 128 bytes of a tensor map, to be passed as an argument.
 
     Args:
         element_type: one of u8, u16, u32, s32, u64, s64, f16, f32, f64, bf16, tf32; fp8 travels as u8.
@@ -55,7 +55,7 @@ def tensor_map(
         strides: bytes between elements of the second and further dimensions.
         box: elements of a copy in each dimension.
         swizzle: span of the swizzle in bytes: 0, 32, 64 or 128.
-        fill_nan: what lies outside is NaN and not zero.
+        fill_nan: elements outside are NaN and not zero.
 
     Raises:
         ValueError: sizes that do not fit each other, or an unknown element type.
@@ -235,7 +235,7 @@ class TensorMaps:
             raise Unsupported(msg)
 
     def store(self, at, source, address, coordinates, operation, condition):
-        """Shared to global memory, at once; with an operation, reduced into what is there."""
+        """Copy shared to global memory, at once; with an operation, reduce into the contents there."""
         lanes = self._lanes(condition)
         if not len(lanes[0]):
             return

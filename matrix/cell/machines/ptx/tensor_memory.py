@@ -198,7 +198,7 @@ class TensorMemory:
         self.machine.progress += 1
 
     def wait_stores(self, at, condition):
-        """tcgen05.wait::st: what the active warps have stored is there."""
+        """tcgen05.wait::st: land the stores of the active warps."""
         if not self._stores:
             return
         active = self._active(at, condition)

@@ -81,7 +81,7 @@ class TensorProducts:
         self.machine.progress += 1
 
     def land(self, objects):
-        """Do what the oldest commit of each of the mbarriers `objects` waits for; whether there was any."""
+        """Do the operations of the oldest commit on each of the mbarriers `objects`; return whether there were any."""
         left = set(objects.tolist())
         for place, commit in enumerate(self._commits):
             mine = np.array([one in left for one in commit.barrier.tolist()], bool)
@@ -297,7 +297,7 @@ class TensorProducts:
         def read(mine):
             raw = np.ascontiguousarray(cells[ctas[mine][:, None, None], rows[mine], columns[mine]])
             raw = raw[..., None].view(u1)[..., first : first + blocks]
-            # Each quarter of the lanes has to hold the same; what a device does else is not known.
+            # Each quarter of the lanes has to hold the same; a device's behaviour is unknown otherwise.
             factor = scale_factors(raw[:, :, 0], shape.scale_kind)
             factor = np.where((raw == raw[:, :, :1]).all(2), factor, np.nan)
             return np.repeat(factor, shape.depth // blocks, 2)

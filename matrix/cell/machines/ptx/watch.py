@@ -1,10 +1,10 @@
-"""Whoever looks on while a program runs: the calls that the machine makes, all of them doing nothing."""
+"""Base of observers of a running program: the calls that the emulator makes, all of them doing nothing."""
 
 from typing import Any, Sequence
 
 
 class Watch:
-    """Base of what `run(watch=…)` takes.
+    """Base of the watches for `run(watch=…)`.
 
     `mask` and `condition` say which lanes: None for all, else an array that broadcasts to (CTAs, threads). `at` is the
     index of an instruction of `machine.program.kernel`. `index` are places in `machine.shared.data[size]`.
@@ -62,7 +62,7 @@ class Watch:
         `lanes`, in elements of `size` bytes; nobody may write there until a commit of the thread was waited for."""
 
     def committed(self, machine, at, objects, lanes) -> None:
-        """A tcgen05.commit: the mbarriers `objects` hear when what each of `lanes` issued before is done."""
+        """A tcgen05.commit: the mbarriers `objects` are signalled when all earlier operations of `lanes` are done."""
 
     def signals(self, machine, at, objects, active) -> None:
         """The threads of `active` arrive at the mbarriers `objects`, one each."""

@@ -51,7 +51,7 @@ class Watching(ptx.Watch):
         )
 
     def stopped(self, error: Any) -> None:
-        """Note what ended the launch.
+        """Note the error that ended the launch.
 
         Raises:
             ptx.PTXError: the error itself, where it is no fault of the kernel.
@@ -68,7 +68,7 @@ class Watching(ptx.Watch):
 
 
 def hands_out(kernel: Any) -> bool:
-    """Whether a kernel asks what an atomic operation on global memory found."""
+    """Return whether a kernel uses the result of an atomic operation on global memory."""
     return any(
         one.name.startswith(("global_atomic", "buffer_atomic", "flat_atomic"))
         and (

@@ -1,4 +1,4 @@
-"""Detectors for LDS: waves that read and write one place without a barrier between, and reads of what nobody wrote."""
+"""Detectors for LDS: races of waves without a barrier between them, and reads of bytes that nobody wrote."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Detector: an access that leaves the tensor whose pointer it was made of.
 
-A tensor's own bytes are those of its elements: what its storage holds beside a view, or between its rows, is not. So
-every tensor has a redzone on both sides that never ends, and an access into a neighbour is seen as well.
+A tensor's own bytes are those of its elements, not other bytes of its storage beside a view or between rows. So every
+tensor has an endless redzone on both sides, and an access into a neighbour is detected as well.
 """
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -43,7 +43,7 @@ class Bounds:
             return
         allowed = self.allowed(at)
         if allowed is None:
-            # The machine still stops what leaves all tensors.
+            # The emulator still stops an access outside all tensors.
             return
         if condition is not None:
             address, condition = np.broadcast_arrays(address, condition)

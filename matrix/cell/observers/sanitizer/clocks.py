@@ -1,11 +1,11 @@
-"""Who knows of whom in a CTA (or a cluster): a vector clock for each warp.
+"""The order of accesses in a CTA (or a cluster): a vector clock for each warp.
 
 An access of one warp comes before that of another if the clock of the second holds the first's time. Barriers, named
-barriers, mbarriers and cluster barriers pass clocks on; the order in which this machine happens to execute does not
+barriers, mbarriers and cluster barriers pass clocks on; the order in which the emulator happens to execute does not
 count. A warp is in order with itself, and its threads with each other.
 
-The units that work beside the warps have a place in the clocks too: bulk copies into shared memory, bulk copies out of
-it, and each warp's tensor core (wgmma), whose products a warp waits for alone.
+Units beside the warps have entries in the clocks too: bulk copies into shared memory, bulk copies out of it, and each
+warp's tensor core (wgmma), for whose matmuls only that warp waits.
 """
 
 from typing import Any, Dict, List, Tuple
@@ -114,7 +114,7 @@ class Clocks:
     def begins(
         self, unit: str, cta: np.ndarray, place: np.ndarray, time: np.ndarray, places: int
     ) -> None:
-        """Thread or warp `place` of `cta` has begun what its next group will hold."""
+        """Note that thread or warp `place` of `cta` has begun an operation of its next group."""
         shape = (self.ctas, places)
         issued = self._issued.setdefault(unit, np.zeros(shape, np.int32))
         np.maximum.at(issued, (cta, place), time)

@@ -1,9 +1,9 @@
-"""Detector: a read of what an earlier kernel writes comes ahead of the griddepcontrol.wait that guards it.
+"""Detector: a read of an earlier kernel's output comes ahead of the griddepcontrol.wait that guards it.
 
 Nothing is executed. A kernel that is launched beside its predecessor waits for it with `tl.extra.cuda.gdc_wait()`, and
-reads what that wrote behind the wait. Triton's pipeliner fetches a loop's first iterations ahead of the loop, reads
-behind a wait in its body too (triton#11905). A read stands behind the wait where its line of the source does; in the
-PTX it comes ahead of the first wait.
+reads the predecessor's output after the wait. Triton's pipeliner fetches a loop's first iterations ahead of the loop,
+including reads after a wait in its body (triton#11905). The finding is a read whose source line is after the wait, and
+which comes ahead of the first wait in the PTX.
 """
 
 from typing import Any

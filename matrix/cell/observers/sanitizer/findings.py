@@ -92,7 +92,7 @@ class Findings:
         return f"`{shortened(self._kernel.instructions[at].text)}`{place}"
 
     def line(self, at: int) -> Line:
-        """The line of the kernel's source. Compilers give line 0 to what belongs to none: the one before counts."""
+        """Return the line of the kernel's source. Line 0 means an instruction of none: the line before counts."""
         for place in range(at, -1, -1):
             loc = self._kernel.instructions[place].loc
             if loc is not None and loc[1] > 0:

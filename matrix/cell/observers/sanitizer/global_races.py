@@ -16,7 +16,7 @@ from .tensors import Ranges, Tensor, named
 
 KIND = "race between programs"
 BENIGN = "equal values written by several programs"
-# More programs than this: whoever uses an atomic for order is believed, whatever the order.
+# With more programs than this, any program that uses an atomic counts as ordered.
 _MOST = 2048
 _ORDERED = ("acquire", "release", "acq_rel", "volatile", "relaxed")
 
@@ -47,7 +47,7 @@ class GlobalRaces:
             if one.name == "atom" and "cas" in one.modifiers
         }
         self._fences = any(one.name in ("fence", "membar") for one in kernel.instructions)
-        # How often each program has passed something on, and what it knows of the others.
+        # How often each program has released, and its knowledge of the others.
         self._time = np.ones(programs, np.int32)
         self._exact = programs <= _MOST
         self._known: Dict[int, np.ndarray] = {}
@@ -59,7 +59,7 @@ class GlobalRaces:
 
     @staticmethod
     def _never_written(tensors: Sequence[Tensor], pointers: Pointers) -> Any:
-        """By parameter, whether it has to be looked at: loads of what no store can reach are no news."""
+        """Return the parameters whose memory a store can reach; None if unknown. Loads of others cannot race."""
         stores = pointers.stores
         known = {tensor.parameter for tensor in tensors}
         if stores is None or not stores <= known:
@@ -100,7 +100,7 @@ class GlobalRaces:
         return self._fences or "relaxed" not in modifiers
 
     def _speak(self, program: np.ndarray, address: np.ndarray) -> None:
-        """Programs that each touch one address: what they know goes there, and what is there they know."""
+        """Merge the clocks of programs that each touch one address with the clock at that address."""
         if len(np.unique(program)) < len(program):
             one = np.unique(np.stack([program.astype(np.uint64), address]), axis=1)
             if one.shape[1] > 4 * len(np.unique(program)):
@@ -124,7 +124,7 @@ class GlobalRaces:
             self._time[number] += 1
 
     def _knows(self, program: np.ndarray, other: np.ndarray, when: np.ndarray) -> np.ndarray:
-        """Whether each program knows what the other had done at that time."""
+        """Return whether each program is ordered after the other's accesses at that time."""
         if not self._exact:
             return self._spoke[program] & self._spoke[other]
         found = np.zeros(len(program), bool)
@@ -240,7 +240,7 @@ class GlobalRaces:
                 self.findings.add(BENIGN, what, at)
 
     def _meeting(self, machine, at, address, condition, values, nbytes) -> bool:
-        """Several programs in one store: is what each wanted there?"""
+        """Check, for several programs in one store, that memory holds each one's value."""
         from crosswarp.matrix.cell.machines.ptx import memory
 
         shape = (machine.ctas, machine.threads)

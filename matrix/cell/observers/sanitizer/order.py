@@ -1,12 +1,12 @@
 """Detector: the results depend on the order in which programs run.
 
 A launch is executed again with its programs in reversed order, and shuffled by a seed, from the same memory. Integers
-have to agree bit for bit. So do floats, unless the kernel adds to them with atomics: their sums may differ by what
-rounding explains.
+have to agree bit for bit. So do floats, unless the kernel adds to them with atomics: these sums may differ by rounding
+errors.
 
-A kernel that uses what an atomic returns may hand out tickets or slots: which program gets which is its own affair, as
-long as nobody sees it in the end. Such a launch is not compared; whoever runs the whole case in several orders compares
-what it returns, with `different`.
+A kernel that uses an atomic's result may assign tickets or slots. Their assignment may differ, as long as the results
+of the case do not. Such a launch is not compared. The caller runs the whole case in several orders and compares its
+results, with `different`.
 """
 
 import re
@@ -23,7 +23,7 @@ KIND = "order dependence"
 SEED = 20260
 ORDERS = (("reversed", "reversed"), (SEED, f"shuffled by the seed {SEED}"))
 _WORD = re.compile(r"%[\w$]+")
-# Of the largest value of a tensor: what a sum in another order may be off, by format.
+# Tolerance of a sum in another order, relative to the largest value of a tensor, by format.
 TOLERANCES = {"float64": 1e-12, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -58,7 +58,7 @@ def _bytes(address: int, nbytes: int) -> np.ndarray:
 
 
 def hands_out(kernel: Any) -> bool:
-    """Whether a kernel uses what an atomic on global memory returns."""
+    """Return whether a kernel uses the result of an atomic on global memory."""
     words: Dict[str, int] = {}
     for one in kernel.instructions:
         for name in {name for operand in one.operands for name in _WORD.findall(operand)}:

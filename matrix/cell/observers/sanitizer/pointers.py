@@ -77,7 +77,7 @@ class Pointers:
                         changed = True
 
     def of(self, at: int) -> FrozenSet[int]:
-        """Parameters that the address of an instruction may be made of, `LOADED` among them for what memory held."""
+        """Return the parameters from which an instruction's address may be made; `LOADED` is for loaded values."""
         if at not in self._cache:
             one = self._kernel.instructions[at]
             found: Set[int] = set()
@@ -106,7 +106,7 @@ class Pointers:
 
 
 def unit_shift(kernel: Any, space: str) -> int:
-    """log2 of the smallest access to a state space, at most 4 bytes: what one unit of a shadow stands for."""
+    """Return log2 of the smallest access to a state space, at most 4 bytes: the size of a shadow's unit."""
     smallest = 4
     spaces = ("global", "shared", "local", "param", "const")
     for one in kernel.instructions:

@@ -16,7 +16,7 @@ class Event(NamedTuple):
 
     Attributes:
         kind: "read", "write" or "atomic".
-        units: (n, k): what is touched, in units of the room.
+        units: (n, k): touched units of the room.
         cta, warp: (n,): who does it, or has it done.
         actor: (n,): whose access it is from then on, in `Clocks`; and its time.
         thread: (n,), for messages.
@@ -226,7 +226,7 @@ class SharedMemory:
         self._tell(room, shadows, event)
 
     def committed(self, machine: Any, objects: Any, lanes: Any) -> None:
-        """A tcgen05.commit: who waits for the mbarriers knows what the thread had its tensor core do."""
+        """A tcgen05.commit: waiters on the mbarriers are ordered after the thread's tensor core operations."""
         clocks = self.room(machine)[0].clocks
         cta, thread = lanes
         which = PRODUCTS + (thread >> 5)

@@ -23,7 +23,7 @@ class _Shadow:
         self.atomic = np.zeros(units, bool)
         self.reads = np.zeros((units, actors), np.int32)
         self.read_at = np.zeros(units, np.int32)
-        # Writes that would be races if they change anything: (at, units, what they held, first lane).
+        # Writes that would be races if they change anything: (at, units, old contents, first lane).
         self.suspects: Any = None
         # Instruction whose own lanes meet in a unit.
         self.meets = -1
@@ -69,7 +69,7 @@ class SharedRaces(Detector):
 
     def _against_write(self, room, shadow, event, lane, unit) -> None:
         if event.kind == "write" and event.by == "store":
-            # It is a race if it changes what is there: `written` knows.
+            # It is a race if it changes the contents: `written` decides.
             first = (int(event.cta[lane[0]]), int(event.thread[lane[0]]))
             shadow.suspects = (
                 event.at,
@@ -129,7 +129,7 @@ class SharedRaces(Detector):
                 self.findings.add(BENIGN, what, at)
 
     def _meeting(self, room: Room, at: int, index: Any, size: int, values: Any) -> bool:
-        """Several warps in one store: is what each wanted there?"""
+        """Check, for several warps in one store, that memory holds each one's value."""
         data = room.machine.shared.data[size]
         for place, value in enumerate(values):
             found = data[index // size + place]

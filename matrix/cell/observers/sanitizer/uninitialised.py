@@ -80,15 +80,15 @@ class Uninitialised:
 
 
 class Allocations:
-    """The tensors that a case has allocated without contents, and what of them has been written since."""
+    """The tensors that a case has allocated without contents, and their parts written since."""
 
     def __init__(self) -> None:
         self._found: Dict[int, Any] = {}
 
     def add(self, tensor: Any) -> None:
-        """`tensor` was just allocated; what it holds means nothing.
+        """Watch `tensor`, which was just allocated without contents.
 
-        It is kept: nobody else gets its memory while it is watched.
+        It is kept alive, so that its memory is not reused while it is watched.
         """
         storage = tensor.untyped_storage()
         if not storage.nbytes() or not tensor.is_contiguous() or tensor.is_complex():
@@ -97,7 +97,7 @@ class Allocations:
         self._found[memory.address] = [memory, tensor, tensor._version, _bits(tensor).copy()]
 
     def looked(self) -> List[Unwritten]:
-        """As they are now: what the host has written since is no longer empty."""
+        """Update the tensors: elements that the host has written since are no longer empty."""
         found = []
         for entry in self._found.values():
             memory, tensor, version, before = entry

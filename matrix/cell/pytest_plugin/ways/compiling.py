@@ -13,10 +13,10 @@ from crosswarp.matrix.cell.pytest_plugin import outcomes
 class Compile:
     """
     Attributes:
-        done: the outcome of a test that has launched and is not red.
-        judges_values: whether what a test asserts about numbers can be believed.
+        done: the outcome of a test that has launched and has not failed.
+        judges_values: whether a test's asserts about numbers can be trusted.
         too_slow: the outcome of a test past its time limit.
-        proves: what a run says, for the summary.
+        proves: the meaning of a run, for the summary.
     """
 
     name = "compile"

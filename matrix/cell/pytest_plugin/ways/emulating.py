@@ -75,7 +75,7 @@ class Emulate(Compile):
         launching.run_with(self._machine)
 
     def _execute_no_benchmark(self, patches: Patches) -> None:
-        """Nothing can be timed here: what is launched to be timed is compiled and checked, and not executed."""
+        """Compile and check launches that are to be timed, and do not execute them: nothing can be timed here."""
         import triton.runtime.autotuner as autotuner
         import triton.testing as testing
 

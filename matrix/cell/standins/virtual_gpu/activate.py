@@ -20,8 +20,8 @@ def activate(target: Target, patches: Optional[Patches] = None, guarded: bool = 
     ask for a driver when they decorate an autotuned kernel).
 
     Args:
-        patches: what is replaced is noted here, and put back by its `undo`; by default it stays.
-        guarded: False in a process that may die of it, and wants no other one for each compilation.
+        patches: notes the replacements, and its `undo` reverts them; by default they stay.
+        guarded: False in a process that may die, and needs no forked child for each compilation.
 
     Raises:
         RuntimeError: this Triton has no backend for the target.
@@ -103,9 +103,9 @@ def _stop_before_linking(patches: Patches) -> None:
 
 
 def stop_before_assembling(patches: Patches) -> None:
-    """Hand PTX on where there was to be a cubin: a third of the time of small kernels, of which only PTX is executed.
+    """Use PTX in place of a cubin: saves a third of the time of small kernels, of which only PTX is executed.
 
-    Nothing is known of registers and stack then, nor of what ptxas would have refused.
+    Registers, stack and errors of ptxas are then unknown.
     """
     import triton
 
@@ -140,7 +140,7 @@ def _replace_benchmarks(patches: Patches) -> None:
 
 
 def _tell_what_is_loaded(patches: Patches) -> None:
-    """The driver is handed a kernel's binary alone; its assembly is counted as well."""
+    """Pass the assembly too, which is counted: the driver gets only a kernel's binary."""
     from triton.compiler.compiler import CompiledKernel
 
     own = CompiledKernel._init_handles

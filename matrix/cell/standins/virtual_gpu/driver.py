@@ -7,7 +7,7 @@ from .limits import Target
 
 
 class VirtualDriver:
-    """Answers for one target. Old versions call what new ones do not, and the other way round: all of it is here."""
+    """The driver for one target, with all functions that old and new versions of Triton call."""
 
     # Triton 2.3.1 asks for these two.
     binary_ext = "cubin"

@@ -1,10 +1,10 @@
 """Count a compiled kernel's instructions by class.
 
-NVIDIA: from PTX, which every Triton keeps, and which is what Triton itself decided. It is not machine code: ptxas
-merges, unrolls and schedules. It alone decides what is spilled, so that `scratch` is counted in the machine code.
-(nvdisasm is in every wheel too, and takes a quarter of a second a kernel.) AMD: from the assembly, which is the code.
+NVIDIA: from PTX, which every Triton keeps, and which shows Triton's own decisions. It is not machine code: ptxas
+merges, unrolls and schedules. Only ptxas decides on spills, so `scratch` is counted in the machine code. (nvdisasm is
+in every wheel too, and takes a quarter of a second a kernel.) AMD: from the assembly, which is the code.
 
-Classes, as a flat dictionary of counts that leaves out what is 0:
+Classes, as a flat dictionary of counts without zeros:
 
 | class                                    | what                                                                   |
 | ---------------------------------------- | ---------------------------------------------------------------------- |
@@ -48,7 +48,7 @@ _AMD_STARTS = (
     ("scratch_", "scratch"), ("ds_read", "shared.load"), ("ds_load", "shared.load"), ("ds_write", "shared.store"),
     ("ds_store", "shared.store"), ("s_barrier", "barrier"),
 )  # fmt: skip
-# The first that is found in what follows `global_load_`.
+# The first match in the text after `global_load_`.
 _AMD_BYTES = (
     ("x4", 16), ("128", 16), ("x3", 12), ("96", 12), ("x2", 8), ("64", 8), ("dword", 4), ("32", 4), ("byte", 1),
     ("8", 1), ("short", 2), ("16", 2),

@@ -22,9 +22,9 @@ class Launch:
         code: bytes of machine code.
         binary: bytes of the cubin or hsaco; None where compilation stops at assembly (AMD before Triton 3.5).
         instructions: counts by class, see `instructions`.
-        compile_seconds: how long the compiler took; None if the kernel, or what its TTGIR becomes, was in a cache.
-        processor_seconds: the same, of a processor.
-        stage_seconds: of them, what each of Triton's stages took; None as above, or where nobody noted them.
+        compile_seconds: how long the compiler took; None if the kernel, or the code of its TTGIR, was in a cache.
+        processor_seconds: the same, as CPU time.
+        stage_seconds: of them, the time of each of Triton's stages; None as above, or if not noted.
     """
 
     kernel: str
@@ -44,7 +44,7 @@ class Launch:
     stage_seconds: Optional[Dict[str, float]] = None
 
 
-# In the metadata of a kernel whose later stages were taken from where another's were kept: no compiler's time.
+# In the metadata of a kernel whose later stages were reused from another's: it has no compile time.
 TAKEN = "crosswarp_taken"
 
 launches: List[Launch] = []
@@ -133,7 +133,7 @@ class Handed:
     """A launch that passed the limits, with all that it takes to execute it.
 
     Attributes:
-        function: what was compiled.
+        function: the compiled function.
         source: Triton's own source object of the kernel: its function, signature and constants; None where unknown.
         metadata: of the compiled kernel.
         grid: blocks in x, y, z, as the caller asked (clusters of several blocks are not multiplied in).

@@ -14,9 +14,9 @@ STAGES = "crosswarp_stages"
 
 
 def time_all() -> None:
-    """From now on note what each stage takes. There is no way back: only in a child.
+    """From now on note the time of each stage. This cannot be undone: only in a child.
 
-    Call it after whatever else replaces stages, which is then part of what is timed.
+    Call it after all other replacements of stages, so that they are timed too.
     """
     for backend in backends():
         if "add_stages" in vars(backend):
@@ -68,7 +68,7 @@ def _stage(
         began = worker.processor_seconds()
         made = compile_(source, metadata, *args, **kwargs)
         seconds[name] = round(worker.processor_seconds() - began, 3)
-        # Not before: what is kept of a kernel's TTGIR is found by its metadata, in which no time may be.
+        # Not before: stored code of a kernel's TTGIR is looked up by its metadata, which must hold no time.
         if last:
             metadata[STAGES] = json.dumps(seconds)
         return made

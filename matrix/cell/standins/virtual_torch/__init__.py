@@ -20,13 +20,13 @@ __all__ = ["NotOnVirtualGPU", "install"]
 
 
 def install(target: Target, zeroed: bool = False) -> Patches:
-    """Map torch's GPU onto the CPU, with the properties of `target`; what is returned takes it back.
+    """Map torch's GPU onto the CPU, with the properties of `target`; the returned object undoes it.
 
     Install it before the code that uses torch is imported: names that were imported from torch earlier stay torch's.
 
     Args:
-        zeroed: fill what `torch.empty` and its like return. Where kernels compute nothing, what they would have
-            written is read later: zeros are safe as indices, and are no NaN.
+        zeroed: fill the results of `torch.empty` and its like. If kernels compute nothing, their outputs are still
+            read later: zeros are safe as indices, and are no NaN.
     """
     from .table import apply
 

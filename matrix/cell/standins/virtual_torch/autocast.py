@@ -79,7 +79,7 @@ def cast_as_cuda(patches: Patches) -> None:
                 if make is not None:
                     library.impl(name, make(_operator(name)), "AutocastCPU")
             else:
-                # Through it to what it calls, which may be cast.
+                # Through it to the operators that it calls, which may be cast.
                 library.impl(name, torch.library.fallthrough_kernel, "AutocastCPU")
 
 
@@ -175,7 +175,7 @@ def _with_overload(overload: Any, operator: Any) -> Callable:
     def computed(*args: Any, **kwargs: Any) -> Any:
         if not _eligible(args[0]):
             return _below(operator, *args, **kwargs)
-        # The other one has no default for what comes before its dtype.
+        # The other one has no default for the arguments before its dtype.
         left = {one.name: one.default_value for one in arguments[len(args) :]}
         return _below(overload, *args, **{**left, **kwargs}, dtype=torch.float32)
 

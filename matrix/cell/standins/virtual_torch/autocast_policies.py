@@ -2,7 +2,7 @@
 
 Source: PyTorch's aten/src/ATen/autocast_mode.h (the lists AT_FORALL_…) and autocast_mode.cpp, v2.3.1 to
 v2.15.0; the page "Automatic Mixed Precision package", section "CUDA Ops". Names are those of the dispatcher, without
-``aten::``; what a version of torch lacks, or does not cast, is left alone.
+``aten::``; operators that a version of torch lacks, or does not cast, are left alone.
 """
 
 # AT_FORALL_LOWER_PRECISION_FP: to the type that was asked for.

@@ -28,7 +28,7 @@ def constant(value: Any) -> Callable:
 
 
 def of_gpu(read: Callable[[Any], Any]) -> Callable:
-    """A row's maker: a function that returns what `read` finds in the properties of the target."""
+    """Return a row's maker: a function that returns the result of `read` on the target's properties."""
 
     def make(own: Any, gpu: Any) -> Callable:
         return lambda *args, **kwargs: read(gpu.properties)

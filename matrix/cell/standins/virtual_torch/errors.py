@@ -2,4 +2,4 @@
 
 
 class NotOnVirtualGPU(RuntimeError):
-    """The test needs what the virtual GPU does not have: the test does not apply here, and is not red by it."""
+    """The test needs a feature that the virtual GPU lacks: it does not apply here, which is no failure."""

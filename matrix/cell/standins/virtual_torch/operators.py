@@ -1,4 +1,4 @@
-"""Operators of `torch.library`: what is registered for the GPU serves the tensors that claim to be there."""
+"""Operators of `torch.library`: implementations for the GPU serve the tensors that claim to be there."""
 
 import functools
 from typing import Any, Callable, Set, Tuple

@@ -9,7 +9,7 @@ import torch._streambase
 
 from .devices import GPU
 
-# Milliseconds; a benchmark divides by what elapsed.
+# Milliseconds; a benchmark divides by the elapsed time.
 _LEAST = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""The one table of what is replaced in torch, each row with its reason; `apply` replaces, its `Patches` put back."""
+"""The one table of replacements in torch, each row with its reason; `apply` replaces, its `Patches` put back."""
 
 import importlib
 import sys
@@ -13,7 +13,7 @@ from crosswarp.matrix.cell.standins.virtual_gpu.torch_device import HIP_VERSION,
 
 from . import autocast, cuda, factories, generators, operators, streams, tensors
 
-# make(what torch has under that name or None, Gpu) -> what takes its place
+# make(torch's object of that name or None, Gpu) -> its replacement
 Maker = Callable[[Any, Any], Any]
 
 
@@ -36,8 +36,8 @@ class Row(NamedTuple):
 
     Attributes:
         owner: dotted path, ``torch.Tensor``. A version of torch that lacks it, or a name in it, is left as it is.
-        names: the name, and what makes its replacement.
-        why: what goes wrong without.
+        names: the name, and the maker of its replacement.
+        why: the failure without the replacement.
         added: set the name also where torch does not have it.
     """
 
@@ -167,7 +167,7 @@ ROWS: Tuple[Row, ...] = (
 
 
 def apply(target: Target, zeroed: bool) -> Patches:
-    """Replace what the table names, and what autocast casts; if that fails, nothing stays replaced."""
+    """Replace the names in the table, and the casts of autocast; if that fails, nothing stays replaced."""
     gpu = Gpu(target, properties_of(target), zeroed)
     patches = Patches()
     try:
@@ -182,7 +182,7 @@ def apply(target: Target, zeroed: bool) -> Patches:
 
 
 def _ask_anew() -> None:
-    """Forget what torch keeps of its search for Triton (has_triton): the GPU was another, or none."""
+    """Clear torch's cached search for Triton (has_triton): the GPU was another, or none."""
     module = sys.modules.get("torch.utils._triton")
     for function in vars(module).values() if module is not None else ():
         if hasattr(function, "cache_clear"):
@@ -190,7 +190,7 @@ def _ask_anew() -> None:
 
 
 def replace(rows: Iterable[Row], gpu: Gpu, patches: Patches) -> None:
-    """Replace what `rows` name, as far as this torch has it."""
+    """Replace the names in `rows` that this torch has."""
     for row in rows:
         owner = _find(row.owner)
         if owner is None:

@@ -36,7 +36,7 @@ def is_cpu(own: Any, gpu: Any) -> property:
 
 
 def to(own: Callable, gpu: Any) -> Callable:
-    """`Tensor.to`. From the GPU to the CPU is always a copy: what is done to one is not seen in the other."""
+    """`Tensor.to`. From the GPU to the CPU is always a copy: changes to one are not seen in the other."""
 
     @functools.wraps(own)
     def moved(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
@@ -88,7 +88,7 @@ def type_(own: Callable, gpu: Any) -> Callable:
 
 
 def itself(own: Any, gpu: Any) -> Callable:
-    """`pin_memory`: memory is what it is."""
+    """`pin_memory`: does nothing."""
     return lambda self, *args, **kwargs: self
 
 

@@ -37,7 +37,7 @@ for _name in ("max", "min"):
 for _name in ("pk_add_f16", "pk_add_bf16"):
     _FORMS[_name] = (_name, 4)
 
-# name -> (what is done, bytes); those that return something have `_rtn` after the first part.
+# name -> (operation, bytes); those that return something have `_rtn` after the first part.
 _LDS = {
     "add_u32": "add", "sub_u32": "sub", "max_u32": "umax", "min_u32": "umin", "max_i32": "smax", "min_i32": "smin",
     "and_b32": "and", "or_b32": "or", "xor_b32": "xor", "add_f32": "add_f", "wrxchg_b32": "swap",

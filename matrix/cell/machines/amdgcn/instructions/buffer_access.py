@@ -1,4 +1,4 @@
-"""Loads and stores through a buffer's descriptor: what lies outside of the buffer loads 0 and stores nothing."""
+"""Loads and stores through a buffer's descriptor: accesses outside the buffer load 0 and store nothing."""
 
 from .. import accesses
 from ..accesses import LOADS, STORES

@@ -51,7 +51,7 @@ def _packed16(low, name, instruction):
 
 
 def _packed_constant(operand):
-    """The 32 bits of a constant: a float stands in the low half alone."""
+    """Return the 32 bits of a constant: a float is in the low half only."""
     text = operand.text
     if "." in text:
         return constant_bits(text, 16, True)

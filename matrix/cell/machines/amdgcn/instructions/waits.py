@@ -1,4 +1,4 @@
-"""Waits for what is under way, by the counters of each generation."""
+"""Waits for accesses under way, by the counters of each generation."""
 
 from ..counters import LDS, LOAD, SCALAR, STORE
 from ..errors import Unknown

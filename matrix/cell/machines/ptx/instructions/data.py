@@ -5,7 +5,7 @@ from ..spaces import GENERIC_LOCAL, GENERIC_SHARED
 from ..types import RAW_NAME, type_of, u8
 
 _SPACES = ("global", "shared", "local", "param", "const")
-# None of these changes what is loaded or stored here.
+# None of these changes the loaded or stored data here.
 _HINTS = {
     "weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "cta", "cluster", "gpu", "sys", "nc", "ca", "cg",
     "cs", "lu", "cv", "wb", "wt", "L2", "L1", "mmio", "noftz",
