@@ -77,7 +77,7 @@ class Process:
         stop: Callable[[], bool] = lambda: False,
         hear: Callable[[Iterable[Event | Senseless]], None] = lambda events: None,
     ) -> Ended:
-        """How it ended, after `seconds` since it began at the latest. `hear` is given what it says as it comes."""
+        """How it ended, at most `seconds` after its start. `hear` gets its output as it comes."""
         out_of_time = False
         try:
             while (status := self._process.wait(_POLL)) is None and not stop() and not out_of_time:
@@ -92,6 +92,6 @@ class Process:
 
 
 def write(asked: Asked, spec: Path) -> Path:
-    """Write what the process is asked into the file `spec`."""
+    """Writes the request to the process into the file `spec`."""
     spec.write_text(json.dumps(asdict(asked), indent=1), "utf-8")
     return spec

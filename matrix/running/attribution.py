@@ -3,15 +3,15 @@
 All here is pure. A combination of the two columns A (good) and B (bad) is the set of axes that it takes from B, so A is
 the empty set and B is all of them. Each axis is swapped both ways: A with B's, and B with A's.
 
-| A with B's | B with A's | what that says of the axis                                                        |
+| A with B's | B with A's | conclusion about the axis                                                         |
 | ---------- | ---------- | --------------------------------------------------------------------------------- |
 | bad        | good       | it carries the regression                                                         |
 | bad        | bad        | it is enough to break A, and something else breaks B as well                      |
 | good       | good       | B is bad only with it, and it is not enough: it takes another axis along          |
 | good       | bad        | it has no part that a swap of one axis could show                                 |
 
-What could not be tried, or failed in another way than B, is neither good nor bad, and no conclusion rests on it: each
-`Verdict` but the open ones holds whatever such a combination would have said (tested over all patterns of answers).
+A combination that could not be tried, or failed in another way than B, is neither good nor bad, and no conclusion rests
+on it: each `Verdict` but the open ones holds for either answer of it (tested over all patterns of answers).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _conclude(swapped: tuple[Swapped, ...]) -> Found:
     return Found("needed" if heals else "open", heals, swapped)
 
 
-# From what a combination showed to an answer
+# From the records of a combination to an answer
 
 
 def symptom(bad: Seen, good: Seen) -> tuple[Record, ...]:
@@ -121,8 +121,8 @@ def symptom(bad: Seen, good: Seen) -> tuple[Record, ...]:
 def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
     """Whether the cases of B's `symptom` show the same on a combination, and why.
 
-    Bad is what fails as B does. What fails in another way is no answer, because torch and Triton of different years may
-    not go together at all; nor is green what was declared unsupported instead of run.
+    A combination is bad if it fails as B does. Another failure is no answer, because torch and Triton of different
+    years may not go together at all; nor does green count where cases were declared unsupported instead of run.
     """
     items = {record.item for record in symptom}
     causes = {cause_of(record).symptom for record in symptom}
@@ -147,7 +147,7 @@ def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
 
 
 def _imported(record: Record, there: Sequence[Record]) -> bool:
-    """Whether what could not be imported in `record` could be: something of it ran."""
+    """Whether the module whose import failed in `record` could be imported: some of its cases ran."""
     place = (record.target, record.lane, record.mode)
     return record.phase == "import" and any(
         other.ran and other.phase != "import" and (other.target, other.lane, other.mode) == place

@@ -4,9 +4,9 @@
 an answer. `Trial` is the oracle that runs: each question is one small run of the engine, and its result is in the store
 like any other.
 
-What `search` promises holds for every history, also one that went bad, good and bad again: the last good and the first
-bad were both tried, and everything between them was tried and could not say. Of what it did not try it says nothing;
-with more than one change from good to bad it finds one of them.
+The result of `search` is right for every history, also one that went bad, good and bad again: the last good and the
+first bad were both tried, and everything between them was tried without an answer. It claims nothing about untried
+positions; with more than one change from good to bad it finds one of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Answer = Literal["good", "bad", "cannot say"]
 
 
 class WrongEnd(Exception):
-    """An end of the history is not what it was said to be."""
+    """An end of the history is not good, or not bad, as claimed."""
 
     def __init__(self, position: int, answer: Answer) -> None:
         super().__init__(f"position {position} is {answer}")
@@ -72,7 +72,7 @@ def search(count: int, ask: Callable[[int], Answer]) -> Found:
             raise WrongEnd(position, answers[position])
     good, bad = 0, count - 1
     while open_ones := [p for p in range(good + 1, bad) if p not in answers]:
-        # Twice the distance from the middle, so that it is a whole number.
+        # Twice the distance from the middle, so that it is an integer.
         middle = min(open_ones, key=lambda p: abs(2 * p - good - bad))
         answers[middle] = ask(middle)
         if answers[middle] == "good":
@@ -129,7 +129,7 @@ def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = 
 
 @dataclass(frozen=True)
 class Trial:
-    """Runs a plan of one kernel on one column at a time, and judges what came of it."""
+    """Runs a plan of one kernel on one column at a time, and judges the records."""
 
     plan: Plan
     case: str

@@ -1,4 +1,4 @@
-"""One column of a run: what its suite says as it runs, and what is missing when it is gone."""
+"""One column of a run: stores its suite's events as it runs, and reports missing cells when it is gone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ColumnRun:
     ) -> None:
         self.column = column
         self.outcomes: Counter[str] = Counter()
-        # The items that did not run, and the run that each is taken from.
+        # The items that did not run, and the run whose result each reuses.
         self.taken: dict[str, int] = {}
         # Which version is another than planned; empty while none is.
         self.wrong = ""
@@ -81,14 +81,14 @@ class ColumnRun:
         self._no_room = False
 
     def take_over(self, earlier: Taken) -> None:
-        """Stores what an earlier run says of cases that need not run again."""
+        """Stores an earlier run's records of cases that need not run again."""
         # Which known issue a cell is depends on it.
         self._to.measured[self.column] = self._expect.get("triton")
         self._taken(earlier.cells)
         self._to.note(self.column, unchanged.said(self.column, self.taken))
 
     def offer(self, earlier: Taken) -> None:
-        """The same of a share, of which the suite alone knows which cases it has: stored when it names them."""
+        """The same for a shard, whose cases only the suite knows: they are stored when it names them."""
         for cell, run in earlier.cells:
             self._offered.setdefault(cell.item, []).append((cell, run))
 
@@ -107,7 +107,7 @@ class ColumnRun:
         return not (self.wrong or self._lost or self._senseless or self._twice)
 
     def take(self, events: Iterable[Event | Senseless]) -> None:
-        """Stores what the cell side says."""
+        """Stores the events of the cell side."""
         cells = []
         accepted: list[tuple[Record, int]] = []
         for event in events:
@@ -224,7 +224,7 @@ class ColumnRun:
         if not out_of_time:
             self._missing(status, bool(died))
         elif self._plan.work.BY_PART:
-            # A target of which nothing is known would pass for one that nobody asked for.
+            # A target without any answer would pass for one that was not requested.
             self._parts_not_begun("column limit", "The column's time limit came before its turn.")
         if self._senseless:
             count = len(self._senseless)
@@ -323,7 +323,7 @@ class ColumnRun:
         ])  # fmt: skip
 
     def _without_record(self) -> None:
-        """An item that is done has a cell; where it has not come, nobody knows how it fared."""
+        """An item that is done has a cell; if that has not come, the item's outcome is unknown."""
         message = (
             "The case ended and its result did not come: it was not written, or its line could not be read. "
             f"See {self._log}, and run again."

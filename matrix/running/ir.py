@@ -53,7 +53,7 @@ class Wanted:
 
 @dataclass
 class Compiled:
-    """The texts of each launched kernel, by its name and its stage; what it came to, or why there is none."""
+    """The texts of each launched kernel, by its name and its stage; the outcome, or why there is none."""
 
     texts: dict[str, dict[str, str]] = field(default_factory=dict)
     outcome: str = ""
@@ -168,7 +168,7 @@ def _metadata(files: Mapping[str, Path]) -> dict[str, int] | None:
         stage: files[stage].read_text("utf-8", "replace")
         for stage in ("json", "ttir", "ttgir") if stage in files
     }  # fmt: skip
-    # By these two the suite finds out what the column can compile.
+    # With these two the suite checks the targets that the column can compile.
     if _PROBES in texts.get("ttir", ""):
         return None
     try:

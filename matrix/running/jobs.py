@@ -64,7 +64,7 @@ def cut(
     words: Sequence[str],
     command: Literal["run", "test"] = "run",
 ) -> list[Job]:
-    """`words` are the options that every job shares."""
+    """Returns the jobs of a run. `words`: the options of every job."""
     for word in words:
         if re.search(r"\s", word) or shlex.quote(word) != word:
             raise UsageError(

@@ -1,9 +1,9 @@
-"""`crosswarp merge`: the runs of several machines as the one run that they are the parts of.
+"""`crosswarp merge`: joins the runs of several machines into the one run that they are parts of.
 
-The merged run holds what one whole run would have held: the same plan, environments, versions, targets and cells,
-field by field, but for what no two runs share, which is dates, durations and the order in which cells came. Parts
-that ran the same share, or that differ in selection, commit or versions, are refused: a mixture would be a matrix
-that nobody ran. A part that is missing or was cut short is said, and the run is then `incomplete`.
+The merged run equals one whole run field by field: plan, environments, versions, targets and cells. Only dates,
+durations and the order of the cells differ, as between any two runs. Parts that ran the same shard, or that differ in
+selection, commit or versions, are refused: a mixture would be a matrix that never ran. A part that is missing or was
+cut short is reported, and the run is then `incomplete`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Part:
     records: Sequence[Record]
     notes: Sequence[Note]
     keys: Mapping[tuple[str, ...], str]
-    # By column and item, the run that it is taken from, where the store still has it.
+    # By column and item, the run whose result it reuses, where the store still has it.
     taken: Mapping[tuple[str, str], Run | None]
 
     @property
@@ -65,7 +65,7 @@ def merge(
     paths: Sequence[Path], into: Path, issues: Sequence[Issue] = (), argv: Sequence[str] = (),
     expected: Sequence[jobs.Job] = (),
 ) -> Merged:  # fmt: skip
-    """Writes a new run into the store `into`. `expected`: what was planned, so that a lost part is noticed."""
+    """Writes a new run into the store `into`. `expected`: the planned parts, so that a lost one is noticed."""
     if into.resolve() in [path.resolve() for path in paths]:
         raise UsageError(f"--into {into}: this store is one of the parts. Name another file.")
     parts = sorted((read(path) for path in paths), key=lambda part: (part.shard, part.name))
@@ -121,7 +121,7 @@ def merge(
 def _lost(
     planned: Mapping[tuple[str, str], int], records: Sequence[Record], known: set[str]
 ) -> list[Note]:
-    """Where a part planned cases that it has no record of, and said nothing of it."""
+    """A problem for each column with planned cases that have neither a record nor a known problem."""
     return [
         Note(
             column, "problem",
@@ -164,7 +164,7 @@ def _same_selection(parts: Sequence[Part]) -> None:
 
 def _selected(part: Part, name: str) -> Any:
     value = part.run.described.selected(name)
-    # Where it lay on each machine is nobody's business.
+    # Its path on each machine does not matter.
     return Path(value).name if name == "suite" and value else value
 
 
@@ -181,7 +181,7 @@ def _words(value: Any) -> str:
 
 
 def _shares(parts: Sequence[Part]) -> dict[str, dict[tuple[int, int], Part]]:
-    """Which part ran which share of a column. No share is run twice."""
+    """The part that ran each shard of a column. Refuses a shard that ran twice."""
     shares: dict[str, dict[tuple[int, int], Part]] = {}
     for part in parts:
         for column in part.run.described.columns:
@@ -230,7 +230,7 @@ def _missing(
 
 
 def _columns(shares: Mapping[str, object], expected: Sequence[jobs.Job]) -> list[str]:
-    """As planned; what no plan names, by version."""
+    """The columns as planned; those that no plan names, by version."""
     names = sorted(shares, key=lambda name: (versions.sort_key(versions.of_column(name)), name))
     return list(dict.fromkeys([*(job.column for job in expected), *names]))
 
@@ -256,7 +256,7 @@ def _sessions(parts: Sequence[Part]) -> dict[tuple[str, str], Mapping[str, Any]]
 
 
 def _environments(parts: Sequence[Part], columns: Sequence[str]) -> list[Environment]:
-    """One a column. It failed where any part's did: what that part was to run was not run."""
+    """One environment a column. It failed where any part's did, because that part's cases did not run."""
     merged = []
     for column in columns:
         mine = [(p, e) for p in parts for e in p.environments if e.column == column]

@@ -77,13 +77,13 @@ class Work:
         return {}
 
     def kernels(self) -> Sequence[str]:
-        """The names of what it runs, as far as they are known before a column says them."""
+        """The names of its kernels, as far as they are known before a column names them."""
         return ()
 
     def keys(
         self, plan: Plan, column: str, environment: Environment
     ) -> Mapping[Coordinate, str]:  # fmt: skip
-        """A digest of all that decides on the cells of each coordinate; empty where it cannot be said."""
+        """A digest of all that decides on the cells of each coordinate; empty where it is unknown."""
         return {}
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Judged:
@@ -93,7 +93,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Plan:
-    # The kind of work, and what is asked of it.
+    # The kind of work, and its settings.
     work: Work
     columns: tuple[Column, ...]
     targets: Mapping[str, Target]
@@ -115,16 +115,16 @@ class Plan:
     jobs: int = 1
     # Seconds for one configuration of a case, megabytes for the process that compiles it, seconds for a whole column.
     time_limit: int = 120
-    # Seconds for what took longer, when it runs again with nothing beside it; 0: it does not.
+    # Seconds for an item that timed out, when it runs again with nothing beside it; 0: it does not.
     time_limit_alone: int = 0
     memory_limit_mb: int = 6000
     column_limit: int = 3600
-    # Whether what an earlier run compiled is forgotten first.
+    # Whether to delete the compiled results of earlier runs first.
     fresh: bool = False
     # Which results of an earlier run to reuse where nothing changed: "nothing", "verdicts", or "everything", crashes
     # as well.
     take: str = "nothing"
-    # Which share of each column's cases, and of how many; None: all of them.
+    # Which shard of each column's cases, and of how many; None: all of them.
     shard: tuple[int, int] | None = None
     # The suite's commit; empty where git reports none.
     commit: str = ""

@@ -62,7 +62,7 @@ class SuiteProcess:
 
 
 def end_supervised(process: subprocess.Popen[bytes], grace: float = 0.0) -> None:
-    """End a process that was started with `supervised(grace)`, and whoever it has started."""
+    """Ends a process that was started with `supervised(grace)`, and all that it has started."""
     if process.poll() is not None:
         return
     for number in (signal.SIGCONT, signal.SIGTERM):
@@ -82,7 +82,7 @@ def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
-    """The environment variables that a column's suite gets: nothing of ours may leak into what is measured."""
+    """The environment variables of a column's suite: none of ours may affect the measurement."""
     dropped = {"PYTHONHOME", "TRITON_INTERPRET", "TRITON_CACHE_DIR"}
     # Options and plugins of the user's, and what a pytest that started us says of itself: PYTEST_XDIST_WORKER makes the
     # suite's pytest look like somebody's worker.
@@ -94,7 +94,7 @@ def cell_environ(environ: Mapping[str, str], *, here: bool) -> dict[str, str]:
         dropped |= {name for name in environ if name.startswith("TRITON_")}
     inherited = {name: value for name, value in environ.items() if name not in dropped}
     if here:
-        # Somebody else's interpreter is left as it was found; our own starts quicker with what it has compiled.
+        # A user's interpreter is left unchanged; our own starts faster with compiled files.
         inherited["PYTHONDONTWRITEBYTECODE"] = "1"
     elif environ.get("PYTHONDONTWRITEBYTECODE"):
         # In a user's folder nothing is written against their wish.

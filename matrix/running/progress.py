@@ -120,7 +120,7 @@ class PlainProgress:
 
 
 class BarProgress:
-    """A bar, with what it waits for while there is nothing yet to count."""
+    """A bar, with the reason for waiting while there is nothing yet to count."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -189,7 +189,7 @@ class _Counted(ProgressColumn):
 
 @contextmanager
 def progress() -> Iterator[PlainProgress | BarProgress]:
-    """Returns the progress that suits standard error. CI systems pretend to be a terminal and mangle what moves."""
+    """Returns the progress that suits standard error. CI systems pretend to be a terminal and mangle moving text."""
     console = Console(stderr=True)
     if not console.is_terminal or console.is_dumb_terminal or os.environ.get("CI"):
         yield PlainProgress()

@@ -10,7 +10,7 @@ _TIMEOUT = 30
 
 def revision(folder: Path) -> str:
     """`1f0c…`, with `-dirty` where the folder was changed since; empty outside of a repository and without git."""
-    # A folder that no commit holds, such as site-packages, may lie inside somebody's repository all the same.
+    # A folder without committed files, such as site-packages, may still lie inside a repository.
     if not _git(folder, "ls-files", "--", "."):
         return ""
     commit = _git(folder, "rev-parse", "HEAD")

@@ -109,7 +109,7 @@ class Runner:
         self._progress = progress
         self._recording = Recording(data, progress, issues)
         self._argv = argv
-        # In place of what the work runs in a column.
+        # Replaces the command that the work runs in a column.
         self._command = command or plan.work.argv
         self._here = here
         # Whether a column's environment goes when the column has run, so that the disk holds one at a time.
@@ -173,7 +173,7 @@ class Runner:
         return [(column, pool.submit(self._prepare, column)) for column in self.plan.columns]
 
     def _removed(self, column: Column) -> None:
-        """Its environment and what Triton compiled with it, of which nothing more is read."""
+        """Its environment and Triton's compiled files, of which nothing more is read."""
         problem = removal.remove(self._work, column.id)
         if problem:
             self._recording.note(column.id, problem)
@@ -270,7 +270,7 @@ class Runner:
         if self.plan.fresh:
             alone = locks.try_change(lock)
             if alone is None:
-                # Whoever uses it compiles into it; what is compiled anew goes elsewhere, and is not kept.
+                # Other runs that use it compile into it; fresh compilations go elsewhere, and are deleted.
                 hold = locks.use(lock, lambda: None, lambda: False)
                 fresh = self._folder / f"{column.id}.cache"
                 fresh.mkdir(parents=True, exist_ok=True)
@@ -372,7 +372,7 @@ class Runner:
         cell = asking.Process(
             self._command(environment.python, spec.resolve()),
             log,
-            # Away from the user's folder: what lies there must not be imported instead of what is installed.
+            # Away from the user's folder: its modules must not be imported instead of the installed ones.
             folder.resolve() if not self._here else Path.cwd(),
             here=self._here,
             records=records,

@@ -34,7 +34,7 @@ def main(parent: int, grace: float, command: list) -> None:
         os.setsid()
         if libc is not None:
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Python ignores these, and what is ignored stays so in the next program.
+        # Python ignores these, and ignored signals stay so in the next program.
         for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(ignored, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
@@ -115,7 +115,7 @@ class _FromParent:
 
 
 def _reaped(suite: int):
-    """Collect whoever has ended; how the command did, if it is among them."""
+    """Collects ended processes; returns the command's status, if it is among them."""
     found = None
     while True:
         try:
@@ -129,14 +129,14 @@ def _reaped(suite: int):
 
 
 def _kill_all(suite: int, alive: bool) -> None:
-    """Kill every descendant. Whoever loses its parent becomes our child, so that in the end there is none."""
+    """Kills every descendant. A process that loses its parent becomes our child, so in the end there is none."""
     if alive:
         _signal(suite, signal.SIGKILL)
     try:
         os.killpg(suite, signal.SIGKILL)
     except OSError:
         pass
-    # Nothing lives through SIGKILL but what waits for a device.
+    # Only a process that waits for a device survives SIGKILL.
     ends = time.monotonic() + _KILLED_WITHIN
     while time.monotonic() < ends:
         _reaped(suite)

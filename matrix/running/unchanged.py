@@ -48,7 +48,7 @@ class Taken:
 
 
 def said(column: str, sources: Mapping[str, int]) -> str:
-    """For people, of the items that are taken and the runs that they are from; empty where nothing is."""
+    """A message about the reused items and the runs that they are from; empty where there are none."""
     if not sources:
         return ""
     of = ", ".join(map(str, sorted(set(sources.values()))))
@@ -59,12 +59,12 @@ def said(column: str, sources: Mapping[str, int]) -> str:
 
 
 def of_share(key: str, shard: tuple[int, int] | None) -> str:
-    """The key of a coordinate of which a run has a share of the cases alone."""
+    """The key of a coordinate for a run that has only a shard of the cases."""
     return f"{key} {shard[0]}/{shard[1]}" if shard else key
 
 
 def of_whole(key: str) -> str:
-    """The key of the coordinate as a whole, whatever share of it a run had."""
+    """The key of the coordinate as a whole, whichever shard of it a run had."""
     return key.partition(" ")[0]
 
 
@@ -77,7 +77,7 @@ def take(
         known: the current keys.
         crashes: whether crashes and timeouts are reused as well.
     """
-    # A share may be taken from a run of the same share and from one of the whole.
+    # A shard may reuse a run of the same shard and one of the whole.
     runs = store.with_keys(
         column,
         {
@@ -116,9 +116,9 @@ def take(
 
 
 def _nothing_left(store: Store, plan: Plan, column: str, run: int, earlier: Taken) -> bool:
-    """Whether the lanes of that run had planned just what is taken, and what can run again by its name alone."""
+    """Whether the lanes of that run had planned only the reused items, and those that can run again by name."""
     then, now = store.run(run).described, Described(plan.describe())
-    # Which cases there are of these is to be found out; which are of a share, the suite alone knows.
+    # Their cases must be listed first; only the suite knows those of a shard.
     if earlier.again and (plan.shard or any(item.endswith(_NO_CASES) for item in earlier.again)):
         return False
     if (then.selection, then.shard) != (now.selection, now.shard):

@@ -120,7 +120,7 @@ def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
 
 
 def own_programs() -> dict[str, str]:
-    """Our programs by name, each with the first line of what is said of it. Read from their files: they need torch."""
+    """Our programs by name, each with the first line of its docstring. Read from their files: they need torch."""
     found = {}
     for family in programs.FAMILIES:
         tree = ast.parse((_PROGRAMS / f"{family}.py").read_bytes())

@@ -1,4 +1,4 @@
-"""Asking columns what their language holds: each column's two lanes as processes in its own environment."""
+"""Probes the language of columns: each column's two lanes as processes in its own environment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crosswarp.matrix.running.signals import StopRequested
 
 LANES = ("compile", "interpret")
 _ABOUT = ("triton", "torch", "numpy", "python", "ptxas")
-# A sentence says what it is; what follows is for those who debug it.
+# The first sentence names the problem; the rest is for debugging.
 _LONGEST = 160
 
 
@@ -185,7 +185,7 @@ def _take_all(answers: _Answers, events: Iterable[Event | Senseless]) -> None:
 
 
 def take(answers: _Answers, event: Event | Senseless) -> None:
-    """Adds one event. What makes no sense is counted: it may have been a probe."""
+    """Adds one event. An invalid one is counted: it may have been a probe."""
     if isinstance(event, Session) and answers.planned is None:
         answers.planned = event.planned
         answers.about.update(
@@ -208,7 +208,7 @@ def take(answers: _Answers, event: Event | Senseless) -> None:
 
 
 def _failure(probe: Probe) -> str:
-    """`compile-error: … has no attribute '…'`: what fails for one reason has one text, whatever its name."""
+    """`compile-error: … has no attribute '…'`: failures for one reason have one text, whatever the name."""
     own = probe.name.rpartition(".")[2]
     fingerprint = probe.fingerprint[:_LONGEST]
     text = re.sub(rf"(['\"`]){re.escape(own)}\1", r"\1…\1", fingerprint)

@@ -1,8 +1,8 @@
 """Published libraries, whose ops are run on every column as they come from the package index.
 
-Read from libraries.toml: the releases, and the causes that explain what is still red with the shims installed. The
-judgement is a pure function of records: with the shims no op may be worse than without, and what is red with them has a
-named cause, which must explain something.
+Read from libraries.toml: the releases, and the causes of ops that are still red with the shims installed. The judgement
+is a pure function of records: with the shims no op may be worse than without, each op that is red with them has a named
+cause, and each cause must explain an op.
 """
 
 from __future__ import annotations
@@ -197,10 +197,10 @@ class LibraryOps(Suite):
     """The ops of published releases, a suite of ours that finds the releases in these folders.
 
     Attributes:
-        folders: of the releases.
+        folders: those of the releases.
         ops: globs of their names.
-        configurations: to which an autotuned kernel is limited; 0: all.
-        mark: what the store keeps of the code that it was run with.
+        configurations: the most that an autotuned kernel tries; 0: all.
+        mark: the store's note on the code that it was run with.
     """
 
     folder: Path | None = SUITE

@@ -29,16 +29,16 @@ class LibraryTests(Work):
 
     Attributes:
         root: the checkout.
-        declared: what its metadata says.
+        declared: the declarations in its metadata.
         paths: files and folders of tests, from the root.
         beside: by column, the folders in which the library and what it needs are installed; filled as columns are
             prepared. A column that is not among them has the library itself.
         only: files to run instead of `paths`, by which tests are still named.
-        owner: what the library expects of its tests.
+        owner: the library's expectations of its tests.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.library_tests"
-    # A target of which nothing is known would pass for one that nobody asked for.
+    # A target without any answer would pass for one that was not requested.
     BY_PART = True
 
     root: Path

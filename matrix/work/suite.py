@@ -19,11 +19,11 @@ from crosswarp.matrix.work.suite_modules import kernel_names
 class Suite(Work):
     """
     Attributes:
-        folder: of the modules; None: crosswarp's own kernels.
-        requires: what they import besides Triton and torch.
+        folder: that of the modules; None: crosswarp's own kernels.
+        requires: the packages that they import besides Triton and torch.
         beside: by column, folders that come before its own packages on the suite's path; filled as columns are
             prepared.
-        owner: of a folder's kernels, what is expected of them.
+        owner: the expectations of a folder's kernels.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.suite"

@@ -23,10 +23,10 @@ from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.work.suite_modules import kernel_names
 
-# Each of these decides on cells of its lane alone. What runs no suite decides on none.
+# Each of these decides on cells of its lane alone. Modules that run no suite decide on none.
 _ONLY = {"emulate": ("emulate", "estimate", "machines", "observers")}
 _NONE = ("pytest_plugin",)
-# Not the lane device: what is measured there is measured.
+# Not the lane device: its measurements are never reused.
 LANES = ("compile", "emulate", "interpret")
 
 
