@@ -42,7 +42,7 @@ class UsageError(CrosswarpError):
 
 
 class BrokenSource(UsageError):
-    """The file of kernels that was handed in is no Python: a failure of whoever wrote it, as any other of hers."""
+    """The user's file of kernels is no Python: a failure of its author, like any other."""
 
     exit_code = EXIT_UNEXPECTED
 
@@ -70,6 +70,6 @@ class WorkError(StoreError):
 
 
 class Cancelled(CrosswarpError):
-    """Ctrl-C or SIGTERM. What had finished is in the store."""
+    """Ctrl-C or SIGTERM. Finished cells are in the store."""
 
     exit_code = EXIT_CANCELLED

@@ -1,4 +1,4 @@
-"""Files that a user hands in, read with an end: any path may be a device, a pipe that nobody writes to, or huge."""
+"""Reads a user's files with limits: any path may be a device, a pipe without a writer, or huge."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import stat
 import time
 from pathlib import Path
 
-# Bytes: what people write and commit is far smaller.
+# Bytes: files that people write and commit are far smaller.
 MOST = 64_000_000
-# Seconds without a byte, after which nobody is writing to a pipe.
+# Seconds without a byte, after which a pipe counts as having no writer.
 PATIENCE = 30.0
 _CHUNK = 1 << 20
 
@@ -22,7 +22,7 @@ def data(path: Path, most: int = MOST) -> bytes:
     Raises:
         OSError: it cannot be read, is a device, has more than `most` bytes, or is a pipe that stays silent.
     """
-    # Not to wait for whoever opens a pipe's other end.
+    # Does not wait for a pipe's other end to be opened.
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(handle).st_mode

@@ -34,12 +34,12 @@ def parse(text: str | None) -> Version | None:
 
 
 def exact(version: str | None) -> Version:
-    """The version to the letter, which makes a nightly older than its release; what is none is oldest."""
+    """The exact version, which makes a nightly older than its release; a text without a version is oldest."""
     return parse(version) or Version("0")
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts name one version, however they are spelled. What is no version is only itself."""
+    """Whether two texts name one version, however they are spelled. Other texts equal only themselves."""
     versions = parse(one), parse(other)
     return one == other if None in versions else versions[0] == versions[1]
 

@@ -1,1 +1,1 @@
-"""A library's checkout: its settings for crosswarp, what its metadata asks for, and what is found in its files."""
+"""A library's checkout: its settings for crosswarp, its requirements, and the facts in its files."""

@@ -24,7 +24,7 @@ def home(file: Path, here: Path) -> Path:
 
 
 def saved(file: Path, here: Path) -> Answers:
-    """Raises ConfigError where settings say what they must not."""
+    """Raises ConfigError for settings that are not allowed."""
     return settings.load(home(file, here)).settings.check
 
 

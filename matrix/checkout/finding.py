@@ -105,7 +105,7 @@ def tests_of(folder: Path) -> list[str]:
 
 
 def _odd_places(folder: Path) -> list[str]:
-    """The outermost folders with files of tests that are nobody else's; files alone at the root."""
+    """The outermost folders with the library's own test files; for tests at the root, the files."""
     found: dict[str, None] = {}
     for path in walked(folder):
         inside = path.relative_to(folder)
@@ -135,7 +135,7 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
         if wish.name in _THERE or wish.name == canonicalize_name(declared.name):
             continue
         if not wish.sure:
-            # Anything in the text of a setup.py: what a test imports is meant.
+            # The text of a setup.py may have anything: requirements that tests import count.
             if _module(wish.name) in imported:
                 taken.setdefault(wish.name, _plain(wish))
         elif not wish.extra or _used(wish, imported):
@@ -194,7 +194,7 @@ def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
             f"{'; '.join(ranges)}: the columns are {', '.join(allowed)}. Name others with `columns`."
         )
     if any(not wish.sure for name in ("triton", "torch") for wish in declared.of(name)):
-        # A program decides: what was found in its text is written down, to be corrected.
+        # A program decides: the requirements in its text are written down, to be corrected.
         found.values["columns"] = allowed
 
 

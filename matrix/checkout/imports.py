@@ -104,7 +104,7 @@ class Imports:
 
 
 def walked(folder: Path) -> Iterator[Path]:
-    """The Python files of a checkout, without what tools and builds leave."""
+    """The Python files of a checkout, without those of tools and builds."""
     for top, folders, files in os.walk(folder):
         folders[:] = sorted(
             one for one in folders if not one.startswith(".") and one not in _LEFT_BEHIND

@@ -73,7 +73,7 @@ class Declared:
         """Whether a release lies in the range: in that of everybody, else in one of those that extras ask for."""
         wishes = self.of(name)
         if not all(wish.sure for wish in wishes):
-            # Branches of a program: which one is taken is not known.
+            # Branches of a program: it is not known which one runs.
             return not wishes or any(_within(wish, version) for wish in wishes)
         always = [wish for wish in wishes if not wish.extra]
         # An extra narrows it for those who ask for it; for everybody only where nothing else names the package.
@@ -90,7 +90,7 @@ class Declared:
         ]
 
     def range_of(self, name: str) -> str:
-        """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where nothing is said."""
+        """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where there is no requirement."""
         told: dict[str, list[str]] = {}
         for wish in self.of(name):
             if wish.where not in told.setdefault(wish.text, []):
@@ -164,7 +164,7 @@ def above(path: Path) -> Declared:
 
 
 def requirement(text: Any) -> Requirement | None:
-    """The requirement that a text is, where it applies on Linux; None for what is none."""
+    """The requirement in a text, if it applies on Linux; None for a text without one."""
     try:
         found = Requirement(str(text))
     except InvalidRequirement:

@@ -1,6 +1,6 @@
 """A library's settings: `[tool.crosswarp]` in its pyproject.toml, or crosswarp.toml beside it.
 
-One description: what is checked, what `crosswarp init` writes, and docs/settings.schema.json are made of `Settings`.
+`Settings` is the one description: checks, `crosswarp init` and docs/settings.schema.json are made from it.
 """
 
 from __future__ import annotations

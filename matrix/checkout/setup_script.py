@@ -58,7 +58,7 @@ class _Lists:
                 self._functions[node.name] = node
 
     def resolved(self, node: ast.expr | None, depth: int = 0) -> ast.expr | None:
-        """An expression, through names that are set once and stay what they are."""
+        """The value of an expression, through names that are set only once."""
         while isinstance(node, ast.Name) and depth < _DEEPEST:
             values = self._set.get(node.id, [])
             node = values[0] if len(values) == 1 and node.id not in self._changed else None

@@ -1,1 +1,1 @@
-"""A run on many machines: shares handed to an engine that exists, their parts gathered and merged."""
+"""A run on many machines: an existing engine runs shards, whose parts are gathered and merged."""

@@ -1,7 +1,7 @@
-"""A run on many machines: what is missing is handed out, what comes is kept at once, and all of it is merged.
+"""A run on many machines: missing shards are handed out, parts are saved as they come, and all are merged.
 
-Parts lie in a folder that is named for what they are parts of, so that the same command, given again, goes on with what
-the last one has left. Nothing is handed out twice in one go: a worker that died is a result, and the user decides.
+The folder of the parts is named for their run, so the same command, given again, continues the last one. No shard is
+handed out twice by one command: a worker that died is a result, and the user decides.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ def dispatch(
     *,
     fresh: bool = False,
 ) -> Dispatched:
-    """Runs the shares that have no part in `folder` yet and merges all parts into the store `into`.
+    """Runs the shards that have no part in `folder` yet and merges all parts into the store `into`.
 
     Args:
-        task: what the tasks have in common.
-        engine: asked for only if there is something to run.
-        fresh: whether nothing that was known before counts, neither parts nor the store's verdicts.
+        task: the common fields of the tasks.
+        engine: called only if there is something to run.
+        fresh: whether to ignore earlier results, both parts and the store's verdicts.
 
     Raises:
-        EnvironmentFailed: not one part came. Cancelled: what had come is kept.
+        EnvironmentFailed: not one part came. Cancelled: the parts that came are stored.
     """
     if fresh:
         shutil.rmtree(folder, ignore_errors=True)
@@ -95,7 +95,7 @@ def dispatch(
         for name, why in died.items():
             store.note(merged.run, "", f"{name}: {why}", kind="problem")
     if not died and not merged.missing and all(_whole(path) for path in parts):
-        # They are in the store now, and what they found is taken from there.
+        # They are in the store now, and their results are reused from there.
         shutil.rmtree(folder, ignore_errors=True)
     return Dispatched(merged, kept, died)
 
@@ -149,7 +149,7 @@ def _kept(folder: Path, ended: Ended | Died) -> str:
 
 
 def _whole(path: Path) -> bool:
-    """Whether a part is there whose run came to its end. One that did not is merged for what it has, and run again."""
+    """Whether a part is there whose run came to its end. An unfinished one is merged as it is, and run again."""
     if not path.is_file():
         return False
     try:

@@ -21,7 +21,7 @@ class Engine(Protocol):
         """Yields each task with its result, in the order in which they end."""
 
     def cancel(self) -> None:
-        """Nobody waits any more: what has not begun does not begin, what runs is ended."""
+        """Ends running tasks, and starts no others."""
 
 
 Make = Callable[[str, Path, int, int], Engine]

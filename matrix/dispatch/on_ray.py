@@ -1,4 +1,4 @@
-"""Shares as Ray tasks, each run once: of a worker that dies it is known that it died."""
+"""Shards as Ray tasks, each run once: the death of a worker is reported."""
 
 from __future__ import annotations
 

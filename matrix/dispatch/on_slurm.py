@@ -1,4 +1,4 @@
-"""Shares as one Slurm array, by submitit: what they say and what they made lies in a folder that all machines share."""
+"""Shards as one Slurm array, by submitit: their output and results are in a folder that all machines share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL = 1.0
 # And at the queue.
 _QUEUE = 10.0
 _LOST = "it left Slurm's queue without a result"
-# Minutes that a share may take, however short it is thought to be; and how much longer than thought.
+# The least time limit of a shard in minutes; and the factor of the limit over the estimate.
 LEAST, FACTOR = 60, 4
 
 
@@ -34,7 +34,7 @@ class OnSlurm:
 
     def __call__(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Ended | Died]]:
         try:
-            # Nothing is begun again by itself: not what ran out of time, nor what lost its node.
+            # Nothing is restarted automatically, neither after a time limit nor after the loss of a node.
             executor = submitit.SlurmExecutor(self._folder, max_num_timeout=0)
             longest = max((task.cost or 0 for task in tasks), default=0)
             executor.update_parameters(
@@ -79,7 +79,7 @@ class OnSlurm:
             ["squeue", "--noheader", "--array", "--format=%F_%K %A", "--jobs", arrays],
             capture_output=True, text=True,
         )  # fmt: skip
-        # An array that nobody remembers has left as well.
+        # An array that Slurm no longer knows has left as well.
         known = set(asked.stdout.split())
         if asked.returncode and "Invalid job id" not in asked.stderr:
             return []

@@ -23,16 +23,16 @@ _LINES = 15
 
 @dataclass(frozen=True)
 class Task:
-    """A share to be run.
+    """A shard to be run.
 
     Attributes:
-        name: of its part, fit for a file.
-        words: what follows `crosswarp run`.
-        cwd: where the paths among them begin; the same on every machine.
-        command: what the worker's Python runs as crosswarp.
-        seed: a store, as bytes, that holds what need not run again.
+        name: that of its part, fit for a file.
+        words: the arguments of `crosswarp run`.
+        cwd: the folder that their paths are relative to; the same on every machine.
+        command: the command that the worker's Python runs as crosswarp.
+        seed: a store, as bytes, with the results that need not run again.
         begun: the newest run of that store.
-        cost: seconds that the share is thought to take; None: nobody knows.
+        cost: the estimated seconds of the shard; None: unknown.
         environ: variables that are set for it.
     """
 
@@ -67,7 +67,7 @@ class Died:
 
 
 def work(task: Task) -> Ended:
-    """Runs it. Whoever ends this process ends all that it has begun."""
+    """Runs it. The end of this process ends all that it has begun."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="crosswarp-") as folder:
         store, log = Path(folder, "part.db"), Path(folder, "log")

@@ -1,4 +1,4 @@
-"""How a run is cut: so many shares of each column that each takes about as long, the longest first."""
+"""How a run is cut: so many shards of each column that each takes about as long, the longest first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST = 1000
 @dataclass(frozen=True)
 class Share:
     job: Job
-    # Seconds of one process; None: nobody knows.
+    # Seconds of one process; None: unknown.
     cost: float | None
 
 

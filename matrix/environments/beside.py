@@ -32,7 +32,7 @@ from crosswarp.matrix.environments.uvtool import Answer, Uv
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts.columns import Column
 
-# Never part of what is built, whatever git thinks of them.
+# Never part of the build, even if git tracks them.
 _NOT_COPIED = (".crosswarp", ".venv", "venv", "__pycache__", ".tox", ".nox", "build", "dist")
 _GIT_TIMEOUT = 60
 # How uv says that one package is at fault.
@@ -57,12 +57,12 @@ class Beside:
     """Prepares a column's environment, and the library's folders beside it.
 
     Args:
-        prepare: what prepares the column itself.
-        checkout: the library's folder; None where nothing is built, and only what is required is installed.
+        prepare: prepares the column itself.
+        checkout: the library's folder; None where nothing is built, and only requirements are installed.
         requires: requirements of the library and its tests.
         env: environment variables of the library's build.
-        folder: where wheels and folders are kept.
-        imports: the modules that tests and library import, each with a place: what a column lacks of them is said.
+        folder: where wheels and folders are stored.
+        imports: the modules that tests and library import, each with a place: missing ones are reported.
 
     Attributes:
         folders: by column, the folders that come before its own packages on the path.
@@ -119,7 +119,7 @@ class Beside:
         self._prepare.cancel()
 
     def over(self, prepare: Prepare, uv: Uv) -> Beside:
-        """The same library beside what `prepare` prepares. What was built of it is not built again."""
+        """The same library beside the columns of `prepare`. It reuses the wheels that were built."""
         other = copy_module.copy(self)
         other._prepare, other._uv = prepare, uv
         return other
@@ -136,7 +136,7 @@ class Beside:
         return home
 
     def _as_it_is(self, checkout: Path) -> Path:
-        """A copy of a checkout that says nowhere how it is built, under a name for what it holds."""
+        """A copy of a checkout without build instructions, named for its contents."""
         partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder)) / "files"
         copy(checkout, partial)
         told = hashlib.sha256()
@@ -207,7 +207,7 @@ class Beside:
         forced = {"triton": pins["triton"]} if "triton" in pins else {}
         done = self._resolve(environment, pins, forced)
         while not done.ok:
-            # A nightly, a build of one's own: what no index has is there, and is asked for nothing.
+            # A nightly or a local build: no index has it, so it is taken as installed, without its requirements.
             gone = {name for name in _NOT_THERE.findall(done.why) if name in pins}
             if not gone - forced.keys():
                 break
@@ -254,7 +254,7 @@ class Beside:
     def _install(
         self, column: Column, environment: Environment, home: Path, what: Sequence[str]
     ) -> None:
-        """Puts `what` into `home`, whole or not at all: another run may look for it meanwhile."""
+        """Installs `what` into `home`, whole or not at all: another run may look for it meanwhile."""
         partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder))
         done = self._uv(
             ["pip", "install", "--no-deps", "--python", str(environment.python), "--target", str(partial), *what],
@@ -319,7 +319,7 @@ def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -
 
 
 def copy(checkout: Path, to: Path) -> None:
-    """The files of a checkout that git would commit; outside of a repository all but what builds and tools leave."""
+    """The files of a checkout that git would commit; outside of a repository all but those of builds and tools."""
     try:
         listed = subprocess.run(
             ["git", "-C", str(checkout), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],

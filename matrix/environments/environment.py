@@ -1,4 +1,4 @@
-"""One environment for each column, built with uv and used again while what it was built from stays the same."""
+"""One environment for each column, built with uv and reused while its inputs stay the same."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Wanted:
 
 
 class Builder:
-    """Builds environments below `folder`, one at a time. `say` is for what the user should know while it works."""
+    """Builds environments below `folder`, one at a time. `say` reports its progress to the user."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Builder:
         by_lock: bool = False,
     ) -> None:
         self.folder = folder
-        # Whether each lies in a folder that is named for all that it is built from: machines of several makes share it.
+        # Whether each lies in a folder that is named for all its inputs: machines of several makes share it.
         self._by_lock = by_lock
         self._table = table
         self._uv = uv
@@ -170,7 +170,7 @@ class Builder:
         )
 
     def cancel(self) -> None:
-        """Ends what is being built, and what was built is no longer held for this run."""
+        """Ends the current build, and releases this run's locks on finished ones."""
         self._cancelled = True
         self._uv.cancel()
         for hold in list(self._holds):
@@ -204,7 +204,7 @@ class Builder:
                     built = True
             finally:
                 hold.release()
-            # From here on it is as good as any other: what moves was looked up once for this run.
+            # From here on it is like any other: moving versions were looked up once for this run.
             moving = False
 
     def _wait(

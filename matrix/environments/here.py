@@ -107,7 +107,7 @@ class Here:
 
     @property
     def column(self) -> Column:
-        # No pins: what is there is what runs.
+        # No pins: the installed versions run.
         of_vendor = self.found.get("vendor")
         identifier = f"here-{of_vendor or 'triton-' + self.found['triton']}".lower()
         return Column(id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier))

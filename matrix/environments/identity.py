@@ -48,9 +48,9 @@ class _TooMany(Exception):
 
 
 def sources(asked: Interpreter, suite: Path | None, present: Path) -> tuple[Path, ...]:
-    """Folders of the path that are worked in: the present one, and what the suite lies in.
+    """Folders of the path with work in progress: the current one, and that of the suite.
 
-    What a kernel imports from there counts for that kernel (`work.suite_keys.reach`), and no other file does.
+    Files that a kernel imports from there count for that kernel (`work.suite_keys.reach`), and no others do.
     """
     inside = {present.resolve()}
     for folder in _folders(asked):
@@ -136,7 +136,7 @@ def _importable(folder: Path) -> list[str]:
 
 
 def _ours(name: str) -> bool:
-    """crosswarp's own files are read as what judges, and the rest of them decides on no cell."""
+    """Whether a file is crosswarp's own: the judging code is read elsewhere, and the rest decides on no cell."""
     return name in ("crosswarp", "__pycache__") or name.startswith(
         ("crosswarp-", "crosswarp.", "__editable__.crosswarp", "__editable___crosswarp")
     )

@@ -34,9 +34,9 @@ class Hold:
 
 
 def use(path: Path, waiting: Callable[[], None], stopped: Callable[[], bool]) -> Hold:
-    """The folder stays as it is for as long as this is held; several may hold it.
+    """Returns a shared lock: the folder stays as it is while it is held; several may hold it.
 
-    `waiting` is called once when somebody is making the folder anew, and `stopped` is asked while that lasts.
+    `waiting` is called once when another run is making the folder anew, and `stopped` is asked while that lasts.
 
     Raises:
         Stopped: `stopped` said so. OSError: the lock's file cannot be written, or the file system has no locks.

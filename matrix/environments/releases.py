@@ -85,7 +85,7 @@ def unpacked(release: Release, uv: Uv, folder: Path) -> Path:
 
 
 def toml(release: Release, table: Sequence[Column]) -> str:
-    """The column that it would be, with what the release before it needs."""
+    """The column that it would be, with the requirements of the release before it."""
     pairs = published(table)
     before = next((one for one in reversed(pairs) if _triton(one) < release.triton), pairs[0])
     requirements = ", ".join(f'"{text}"' for text in before.requirements)

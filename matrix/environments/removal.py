@@ -1,4 +1,4 @@
-"""A column's environment, and what was compiled with it, removed where nobody uses them: some disks are small."""
+"""Removes a column's environment and its compiled files where no run uses them: some disks are small."""
 
 from __future__ import annotations
 

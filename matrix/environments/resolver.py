@@ -41,7 +41,7 @@ class Resolved:
     triton_version: str | None = None
     torch_version: str | None = None
     stand_in: bool = False
-    # uv must not reuse a build of what may have changed under the same name.
+    # uv must not reuse a build of sources that may have changed under the same name.
     moving: bool = False
     index: str | None = None
     # The facts that distinguish this Triton from another of the same version.
@@ -157,7 +157,7 @@ def builds(index: str, uv: Uv, python_version: str, oldest: str, newest: str) ->
         if not (version := pinned(answer).get("triton")):
             return sorted(found)
         found.append(versions.exact(version))
-        # Below `<3.9.0` are no builds on the way to 3.9.0; and what is built of one version differs in its local part.
+        # `<3.9.0` has no builds on the way to 3.9.0; and builds of one version differ in their local part.
         same = [one for one in found if one.public == found[-1].public]
         bounds = [f">={oldest}", f"<={found[-1].public}", *(f"!={one}" for one in same)]
 

@@ -41,7 +41,7 @@ class Answer:
 
     @property
     def why(self) -> str:
-        """The end of what it said: resolvers put the cause last."""
+        """The end of its output: resolvers put the cause last."""
         if self.status == _TOO_SLOW:
             return "no answer in time"
         lines = [line.strip() for line in (self.stderr or self.stdout).splitlines() if line.strip()]
@@ -49,7 +49,7 @@ class Answer:
 
 
 class Uv:
-    """One uv for a run. `cancel` ends what is in flight and refuses the rest."""
+    """One uv for a run. `cancel` ends the running calls and refuses the rest."""
 
     def __init__(
         self, executable: str | None = None, environ: Mapping[str, str] = os.environ

@@ -1,7 +1,7 @@
-"""Values for what a file does not say: a few assumptions, the likeliest first, by names and by what a body does.
+"""Values that a file does not give: a few assumptions, the likeliest first, by names and by uses in the body.
 
-Nothing here is knowledge of the file's author. Each value is marked as assumed; a cell tries one assumption after the
-other, and a failure that every one of them meets is no verdict on the kernel where it looks like one on a type.
+Nothing here comes from the file's author. Each value is marked as assumed, and a cell tries one assumption after the
+other. A failure under every one of them is no verdict on the kernel if it looks like one on a type.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Assumption:
 
 
 def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
-    """The likeliest first. `dtype`: what tensors are taken for; `integers`: whether a launch computes in integers."""
+    """The likeliest first. `dtype`: that of tensors; `integers`: whether a launch computes in integers."""
     other = "fp16" if dtype != "fp16" else "fp32"
     yield Assumption()
     if integers:
@@ -125,12 +125,12 @@ class Assuming:
         return self._typed(name, use, other)
 
     def element(self, name: str, other: Assumption) -> tuple[str, str]:
-        """The type of what a pointer points at, and why."""
+        """The type of a pointer's elements, and why."""
         use = self.uses.get(name, Use())
         loaded = {one[len(LOADED) :] for one in use.facts if one.startswith(LOADED)}
         if TABLE in loaded:
             return "i64", "the kernel loads addresses through it"
-        # No float is shifted; what is an index as well as a float may be one after the other, under one name.
+        # No float is shifted; a name that is both an index and a float may be one after the other.
         whole = BITS in loaded or INDEX in loaded and (FLOAT not in loaded or other.scalars)
         if whole:
             return (

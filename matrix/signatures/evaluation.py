@@ -228,7 +228,7 @@ class Evaluation(Tensors):
         found = self.kind(given, scope, depth)
         if not how:
             return found
-        # The place in a tuple that is taken apart.
+        # The position in a tuple that is unpacked.
         if found.what == "shape":
             return INT
         if found.what == "saved":
@@ -303,7 +303,7 @@ class Evaluation(Tensors):
     def _assigned(
         self, body: ast.Module | Function
     ) -> dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]]:
-        """By name, what is assigned to it: the expression, its line, its blocks, and the place where it is a part."""
+        """By name, its assignments: the expression, its line, its blocks, and the position if it is unpacked."""
         known = self._assignments.get(id(body))
         if known is not None:
             return known

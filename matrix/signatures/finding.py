@@ -9,7 +9,7 @@ from pathlib import Path
 from crosswarp.matrix.signatures import source as text
 from crosswarp.matrix.signatures.source import Function, Kernel, Parameter, Source, statements
 
-# From triton.jit downwards: what a decorated function is compiled by.
+# From triton.jit downwards: the decorators that compile a function.
 _JIT = (
     "triton.jit",
     "triton.runtime.jit.jit",
@@ -157,7 +157,7 @@ def _is_jitted(found: Source, node: Function, makers: set[str]) -> bool:
 
 
 def _speaks(found: Source, node: Function) -> bool:
-    """Whether a function speaks Triton's language: what is below another library's ``jit`` does not."""
+    """Whether a function is in Triton's language: one below another library's ``jit`` is not."""
     return any(
         found.full(one).startswith(("tl.", "triton.language."))
         for one in ast.walk(node)
@@ -173,7 +173,7 @@ def kernel(
     for one in decorators:
         tuner = _TUNERS.get(found.full(one.func if isinstance(one, ast.Call) else one), "")
         if not tuner or not isinstance(one, ast.Call):
-            # A decorator of somebody's may give what it likes.
+            # An unknown decorator may pass any argument.
             continue
         tunes.append(tuner)
         told = _configs(found, one) if tuner == "autotune" else _heuristics(found, one)

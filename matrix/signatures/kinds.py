@@ -73,11 +73,11 @@ def number(kind: Kind) -> str:
 
 
 def join(found: Iterable[Kind]) -> Kind:
-    """One kind for what reaches a place on several ways: the first that says most, with what the others say."""
+    """One kind for a value that comes on several ways: the first with the most facts, with the others beside it."""
     kinds = [kind for kind in found if kind.what != "unknown"]
     if not kinds:
         return UNKNOWN
-    # None stands for an argument that is left out; what is passed otherwise says more.
+    # None is an argument that is left out; a passed one has more facts.
     best = max(kinds, key=_tells)
     if best.what == "tensor" and any(
         kind.what == "tensor" and _sizes(kind) != _sizes(best) for kind in kinds

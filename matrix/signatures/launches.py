@@ -1,4 +1,4 @@
-"""The launches of a file, ``kernel[grid](x, n, BLOCK=128, num_warps=4)``, and which of its kernels nobody launches."""
+"""The launches of a file, ``kernel[grid](x, n, BLOCK=128, num_warps=4)``, and its kernels without a launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With what a kernel is compiled: each argument with where it came from, and what is lacking."""
+"""The arguments that a kernel is compiled with, each with its origin, and the missing ones."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class Signature:
         id: ``line-42`` for the launch there, ``given``, or ``declared`` where only the kernel shows it.
         positional: how many of the arguments are passed by position.
         left: parameters that its decorators give.
-        options: of the launch, such as num_warps, with their values.
-        origins: of the options.
-        lines: of the launches that are this one.
-        spare: what is assumed of those of `left` that its decorators turn out not to give.
+        options: those of the launch, such as num_warps, with their values.
+        origins: those of the options.
+        lines: those of the launches that are this one.
+        spare: the assumptions for those of `left` that its decorators turn out not to give.
         others: the same with other assumptions, in the order in which they are tried.
     """
 
@@ -108,10 +108,10 @@ class Inferred:
     Attributes:
         line: where it begins.
         signatures: with which it is compiled; none where `why` says that it is not.
-        why: it is not checked, in a sentence that ends with what to do; empty where it is.
-        part_of: of a kernel that others call and nobody launches: their names. Nothing is missing there.
+        why: why it is not checked, in a sentence that ends with a remedy; empty where it is.
+        part_of: for a kernel without a launch that others call: their names. Nothing is missing there.
         device: it returns a value, and no kernel of the file calls it: a function for kernels of other files.
-        lacking: of the launches that were left out beside `signatures`, why.
+        lacking: why launches were left out beside `signatures`.
     """
 
     kernel: str

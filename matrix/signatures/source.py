@@ -1,4 +1,4 @@
-"""A file as a tree: its kernels and its functions, what its imports are called, and which statement is where."""
+"""A file as a tree: its kernels and functions, the names of its imports, and the positions of statements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACES = ("src", "python")
 _ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
 _DOORS = {"tl": "triton.language", "triton": "triton"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-# The blocks that a statement stands in, from the outermost: (node, field).
+# The blocks around a statement, from the outermost: (node, field).
 Path_ = tuple[tuple[int, str], ...]
 
 
@@ -96,10 +96,10 @@ def _entries(node: ast.expr | None) -> Iterator[tuple[object, ast.expr]]:
 class Source:
     """
     Attributes:
-        path: of the file.
+        path: that of the file.
         module: its dotted name, where it lies in a package; else empty.
         root: the folder in which that package lies, or the file.
-        aliases: what a name of the file stands for elsewhere: ``tl`` for ``triton.language``.
+        aliases: the full names that names of the file mean: ``triton.language`` for ``tl``.
     """
 
     path: Path
@@ -111,7 +111,7 @@ class Source:
     functions: dict[str, Function] = field(default_factory=dict)
 
     def full(self, node: ast.expr) -> str:
-        """`triton.language.float16` for ``tl.float16``; empty for what is no name."""
+        """`triton.language.float16` for ``tl.float16``; empty for an expression that is no name."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -234,7 +234,7 @@ class Scope:
 
 
 def within(source: Source) -> Iterator[tuple[ast.Call, Function | None]]:
-    """Every call of the file outside of its kernels, with the function that it stands in."""
+    """Every call of the file outside of its kernels, with the function around it."""
     kernels = {id(one.node) for one in source.kernels}
 
     def walk(

@@ -84,7 +84,7 @@ def uses(source: Source, kernel: Kernel) -> Mapping[str, Use]:
 
 
 class _Body:
-    """The body of one function of the file, with what is known of each of its parameters."""
+    """The body of one function of the file, with the facts about each of its parameters."""
 
     def __init__(self, source: Source, kernel: Kernel, depth: int) -> None:
         self._source = source
@@ -447,7 +447,7 @@ class _Body:
         return given
 
     def _returned(self, node: ast.Call, inner: _Body, seen: frozenset[str]) -> set[str]:
-        """The origins of what a function of the file returns."""
+        """The origins of a function's return value."""
         given = self._arguments(node, inner)
         found: set[str] = set()
         for one in ast.walk(inner._kernel.node):
