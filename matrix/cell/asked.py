@@ -181,7 +181,7 @@ class OwnTests:
         sample: how many tests, spread over the functions; None: all.
         stub: modules that are replaced by nothing.
         env: variables of the environment.
-        beside: folders in which the library and what it needs are installed.
+        beside: folders in which the library and its dependencies are installed.
     """
 
     root: str = ""

@@ -78,7 +78,7 @@ def versions(value: Any) -> Dict[str, str]:
 
 
 def data(value: Any) -> Dict[str, Any]:
-    """A mapping of whatever a cell has measured; numbers that JSON has no word for are spelled out as text."""
+    """Return a mapping of a cell's measurements; numbers that JSON cannot express are spelled out as text."""
     if not isinstance(value, Mapping):
         raise Refused(f"no mapping: {_shown(value)}")
     if _deeper(value, MAX_DEPTH):

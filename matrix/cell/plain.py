@@ -1,6 +1,6 @@
-"""Any object as plain data that JSON, pickle and SQLite take: a stranger's object is read here, and never trusted.
+"""Convert any object to plain data for JSON, pickle and SQLite: a stranger's object is read here, and never trusted.
 
-Whatever it does when it is asked for its text (raise, return no text, hold itself), the answer is plain.
+The result is plain even if the object's text raises, is no text, or the object holds itself.
 """
 
 import math

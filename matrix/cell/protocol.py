@@ -173,7 +173,7 @@ _EVENTS: Dict[str, Type[Any]] = {
 
 
 def line(event: Event) -> str:
-    """The event as a line of ASCII, with its newline. Whatever its fields hold becomes plain data."""
+    """Return the event as a line of ASCII, with its newline. The contents of all fields become plain data."""
     found = {one.name: clean(getattr(event, one.name)) for one in fields(event)}
     return json.dumps({"event": event.EVENT, **found}, ensure_ascii=True, allow_nan=False) + "\n"
 

@@ -124,7 +124,7 @@ def needs_scratch(handed: Handed) -> bool:
 
 
 def scratch(handed: Handed, count: int, blocks: int) -> List[Argument]:
-    """The last `count` parameters of the kernel: Triton's scratch memory for it, from the allocator that was set.
+    """Return the last `count` parameters of the kernel: its scratch memory, from Triton's allocator.
 
     Args:
         handed: the launch.

@@ -17,7 +17,7 @@ _MOST = 16
 
 
 class Estimates:
-    """Of the launches of one process. `known`: the file of what nvdisasm need not be asked again."""
+    """The estimates of one process's launches. `known`: the file of encodings that need no nvdisasm."""
 
     def __init__(self, known: Optional[Path] = None) -> None:
         self._encodings = estimate.Encodings(known)

@@ -189,7 +189,7 @@ class Machine:
             self._count(handed, counted)
 
     def _count(self, handed: Handed, counted: Any) -> None:
-        """Keep what was counted of a launch; of several that are the same, one with its `times`."""
+        """Keep the counts of a launch; identical launches are kept once, with `times`."""
         if not counted or len(self._counted) > MOST_COUNTED:
             return
         one = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}

@@ -15,7 +15,7 @@ _LEAST = 1 << 32
 
 
 class Window(NamedTuple):
-    """Bytes that may be touched: first address, length, and what they are, for messages."""
+    """Bytes that may be touched: first address, length, and a name for messages."""
 
     address: int
     size: int

@@ -49,7 +49,7 @@ class Recall:
     """Launches of one case, in a folder.
 
     Args:
-        folder: need not be there. Whoever named it takes it away.
+        folder: need not exist. The caller removes it.
     """
 
     def __init__(self, folder: Path):

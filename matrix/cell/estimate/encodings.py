@@ -170,7 +170,7 @@ def _said(one: Instruction) -> Tuple[str, str]:
     if one.name not in _MODIFIED:
         return one.name, ""
     if one.name == "BRA":
-        # It may go on behind it, by another predicate than its guard's.
+        # Execution may continue behind it, by a predicate besides its guard's.
         return one.op, "," if "," in one.text or "UP" in one.text else ""
     return one.op, "gsb" if "gsb" in one.text else ""
 

@@ -16,7 +16,7 @@ import numpy as np
 from .machine_code import OUT, Block
 from .opcodes import anchor_of_machine, anchor_of_ptx
 
-# Of which each is there on both sides, whatever ptxas does.
+# Classes that exist on both sides, unchanged by ptxas.
 _FIRM = {"ldg", "stg", "ldgsts", "bar", "mma", "wgmma", "ldsm", "stsm", "tma", "atom"}
 _FIRM_WEIGHT, _BY_LINE_WEIGHT = 10.0, 0.1
 # Among flows that fit equally well, prefer the smallest, then the one that continues with the next block: otherwise a

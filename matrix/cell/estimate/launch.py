@@ -32,12 +32,12 @@ _ACCESSES = {
 
 
 class Launched(NamedTuple):
-    """A launch, as far as neither its machine code nor its counters say it.
+    """The facts about a launch that neither its machine code nor its counters give.
 
     Attributes:
         programs: blocks of the whole grid, those of clusters multiplied in.
         executed: of them, by the emulator.
-        moved: bytes of all the tensors that it was handed.
+        moved: bytes of all its tensor arguments.
         registers, stack: of a thread; shared: bytes of a block.
     """
 

@@ -52,15 +52,15 @@ def told(verdict: Verdict) -> Dict[str, Any]:
 
 
 def of_error(error: BaseException, phase: str = "") -> Verdict:
-    """The verdict on a Python exception that ended a launch (or one configuration of it).
+    """Return the verdict on a Python exception that ended a launch (or one configuration of it).
 
-    Of any exception, KeyboardInterrupt and GeneratorExit as well: nobody else interrupts a launch this way.
+    Accepts any exception, also KeyboardInterrupt and GeneratorExit: only the launch itself raises these.
     """
     name = type_name(error)
     try:
         return _of_error(error, name, phase)
     except BaseException as another:
-        # Its class does something else than an exception's does.
+        # Its class does not behave like an exception's.
         message = f"{name}: it cannot be told, for {type_name(another)} is raised meanwhile"
         return Verdict("api-error", reason=name, fingerprint=name, message=message, phase=phase)
 

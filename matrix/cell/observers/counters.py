@@ -58,7 +58,7 @@ class Counters(ptx.Watch):
             lambda: np.zeros(5, np.int64)
         )
 
-        # By what is counted alike: what to add to, how often, and the addresses of each request.
+        # By kind of count: the counter, the factor, and the addresses of each request.
         self._pending: Dict[Tuple[bool, int, bool], List[Tuple[np.ndarray, int, np.ndarray]]] = (
             defaultdict(list)
         )
@@ -123,7 +123,7 @@ class Counters(ptx.Watch):
                 self._look()
 
     def _look(self) -> None:
-        """Add up what is pending."""
+        """Add up the pending counts."""
         for (is_global, nbytes, matrices), pending in self._pending.items():
             where = np.concatenate([one[2] for one in pending])
             of_rows = _sectors(where, nbytes) if is_global else _wavefronts(where, nbytes, matrices)

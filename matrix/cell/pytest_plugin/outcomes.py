@@ -10,7 +10,7 @@ NO_LAUNCH = "no launch"
 RED = "red"
 NOT_APPLICABLE = "not applicable"
 SKIPPED = "skipped"
-# Of way emulate: its machine does not know an instruction, or is too slow. Neither says anything about the library.
+# In the lane emulate: the emulator lacks an instruction, or is too slow. Neither says anything about the library.
 UNSUPPORTED = "unsupported"
 TIMEOUT = "timeout"
 # Attribute of a pytest report: the input of `outcome_of`, as plain data that goes through xdist.

@@ -26,7 +26,7 @@ _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "convolution_backwa
 _ATTENTION = "_scaled_dot_product"
 # Make a tensor of a size that is their first argument.
 _RANDOM = ("rand", "randn", "normal")
-# By torch's own, whatever a fixture has put in place of torch.empty.
+# Torch's own functions, even if a fixture has replaced torch.empty.
 _empty_strided = torch._C._VariableFunctions.empty_strided  # type: ignore[attr-defined]
 
 skipped = 0
@@ -51,7 +51,7 @@ _held: List[Any] = []
 
 
 def start() -> None:
-    """From here on in this process. There is no way back: call it in a forked child."""
+    """Skip large operators from now on. This cannot be undone: call it in a forked child."""
     mode = SkipLargeWork()
     _held.append(mode)
     mode.__enter__()

@@ -33,7 +33,7 @@ _READERS = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__in
 _own_numpy = torch.Tensor.numpy
 # Frames of these are not the reader: they act for a caller.
 _MACHINERY = ("torch", "numpy", "crosswarp", "triton", "contextlib", "functools")
-# Beyond these nobody reads for the test: pytest itself does, to show a tensor.
+# Frames beyond these do not read for the test: pytest itself does, to show a tensor.
 _ABOVE = ("_pytest", "pytest", "pluggy")
 # An error of these kinds may come of a wrong number. A name or a type that is not there never does.
 _KINDS = (AssertionError, ValueError, LookupError, ArithmeticError, RuntimeError)

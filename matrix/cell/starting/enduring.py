@@ -8,7 +8,7 @@ import sys
 from typing import List
 
 _PR_SET_CHILD_SUBREAPER = 36
-# These end or stop a process that somebody else wants ended or stopped. Others say that something is broken here.
+# Signals that others send to end or stop a process. Other signals say that something is broken here.
 _FROM_OUTSIDE = (
     "SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF",
     "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGIO", "SIGXCPU", "SIGPWR", "SIGSTKFLT",

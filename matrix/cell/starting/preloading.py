@@ -26,7 +26,7 @@ WORTH_SECONDS = 0.2
 _SECONDS = 120
 _ROUNDS = 6
 _LOOKED_INTO = 200
-# Whoever asks these when it is imported keeps an answer, which the next target would give otherwise.
+# A module that asks these when it is imported keeps an answer that differs on the next target.
 _QUESTIONS = (
     "is_available", "device_count", "current_device", "get_device_name", "get_device_capability",
     "get_device_properties", "init",

@@ -1,4 +1,4 @@
-"""Ask a compiler what it can do: two small kernels for each target, in a forked child."""
+"""Test a compiler with two small kernels for each target, in a forked child."""
 
 import os
 from typing import Iterable

@@ -1,11 +1,11 @@
-"""Who runs beside whom: items run beside each other, and one that was too slow runs again alone.
+"""Decide which items run at the same time: items run in parallel, and one that was too slow runs again alone.
 
-The next lane's workers begin to import while the last items of a lane run, so more workers may be ready than there are
-cores to work on: whoever has an item takes one first.
+The next lane's workers begin to import while the last items of a lane run, so there may be more ready workers than
+cores. A worker with an item gets a core first.
 
-Between the workers of one run there are two locks on files. Whoever starts passes the gate and takes a share of the
-room. Whoever is to be alone keeps the gate shut, waits until the others have left, and has the room to itself. A lock
-goes with the process that holds it, however that ends.
+The workers of one run share two file locks. A worker that starts an item passes the gate and gets a shared lock on the
+room. One that must be alone keeps the gate locked, waits until the others have left, and gets the room exclusively. A
+lock is released when the process that holds it ends, in any way.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ _ASKS_AGAIN = 0.002
 
 @contextlib.contextmanager
 def core(path: str, cores: int) -> Iterator[None]:
-    """With one of so many cores, as soon as one is free; `path` is where a file for each of them may lie."""
+    """Run the body with one of `cores`, as soon as one is free; `path` is the prefix of a lock file for each."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(_opened(f"{path}.core-{one}")) for one in range(cores)]
         while (mine := _free(files)) is None:
             time.sleep(_ASKS_AGAIN)
-        # Said, and not left to the closing: what was forked meanwhile may have the file open still.
+        # Unlocked explicitly: a process forked meanwhile may still have the file open.
         stack.callback(fcntl.flock, mine, fcntl.LOCK_UN)
         yield
 
 
 def _free(files: Iterable[int]) -> Optional[int]:
-    """One of the files that nobody held, and that is held now."""
+    """Lock one of the free files and return it."""
     for file in files:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -40,7 +40,7 @@ def _free(files: Iterable[int]) -> Optional[int]:
 
 @contextlib.contextmanager
 def beside(path: str) -> Iterator[None]:
-    """With others beside; `path` is where the two files of this run may lie."""
+    """Run the body in parallel with others; `path` is the prefix of this run's two lock files."""
     with _held(f"{path}.gate", fcntl.LOCK_EX) as gate, _opened(f"{path}.room") as room:
         fcntl.flock(room, fcntl.LOCK_SH)
         fcntl.flock(gate, fcntl.LOCK_UN)
@@ -52,7 +52,7 @@ def beside(path: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def alone(path: str) -> Iterator[None]:
-    """With nobody beside: those that run are waited for, and those that come wait."""
+    """Run the body alone: wait for the running items, and let new ones wait."""
     with _held(f"{path}.gate", fcntl.LOCK_EX), _held(f"{path}.room", fcntl.LOCK_EX):
         yield
 
@@ -64,7 +64,7 @@ def _held(path: str, how: int) -> Iterator[int]:
         try:
             yield file
         finally:
-            # Said, and not left to the closing: what was forked meanwhile may have the file open still.
+            # Unlocked explicitly: a process forked meanwhile may still have the file open.
             fcntl.flock(file, fcntl.LOCK_UN)
 
 

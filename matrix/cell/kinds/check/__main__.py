@@ -1,7 +1,7 @@
 """``python -m crosswarp.matrix.cell.kinds.check SPEC.json``: compile the kernels of a file, see this package.
 
-No pytest: an interpreter at hand has Triton and torch, and need not have more. Exit status: one of the SUITE_ numbers
-of matrix/errors.py.
+Without pytest: a user's interpreter has Triton and torch, and need not have more. Exit status: one of the SUITE_
+numbers of matrix/errors.py.
 """
 
 import contextlib

@@ -21,10 +21,10 @@ _ELEMENTS = 64
 
 
 def load(check: Dict[str, Any], name: str) -> Kernel:
-    """The file's kernel as one of a suite, with a case for each signature.
+    """Return the file's kernel as one of a suite, with a case for each signature.
 
     Raises:
-        whatever the import of the file raises, where the kernel is not there by then.
+        any exception of the file's import, if the kernel does not exist by then.
     """
     module, error = importing.load(check)
     found = importing.find(check, module, name)

@@ -42,7 +42,7 @@ def run(
         if target is not None:
             virtual_gpu.activate(target)
         for probe in left:
-            # Ends the process, whatever code it is in.
+            # Ends the process, in any code.
             signal.alarm(time_limit)
             send(told(_verdict(probe, target, folder)))
         signal.alarm(0)

@@ -14,7 +14,7 @@ from importlib.abc import MetaPathFinder
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 Span = Tuple[int, int, int, int]
-# Under which the files find the function; a name that nobody has.
+# The unique name under which the files find the function.
 _NAME = "__crosswarp_guard__"
 
 
@@ -85,13 +85,13 @@ class _Loader(importlib.machinery.SourceFileLoader):
         self._spans = spans
 
     def get_code(self, fullname: str) -> Any:
-        # Past whatever bytecode lies beside it, which has no guards.
+        # Ignores bytecode beside it, whose version checks are not instrumented.
         tree = turnable(ast.parse(self.get_data(self.path), self.path), self._spans)
         return compile(tree, self.path, "exec", dont_inherit=True)
 
 
 def turnable(tree: ast.Module, spans: Dict[Span, str]) -> ast.Module:
-    """`tree` with the expressions of `spans` handed through the function."""
+    """Return `tree` with the expressions of `spans` passed through the function."""
     found: ast.Module = ast.fix_missing_locations(_Through(spans).visit(tree))
     return found
 

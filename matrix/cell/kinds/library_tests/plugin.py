@@ -43,7 +43,7 @@ class Cells:
 
     # Collecting
 
-    # Before everybody else what is chosen, and after everybody, the sample as well, what of that is this shard's.
+    # Select the chosen tests before all other hooks, and this shard's part after all of them, the sample included.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, config: Any, items: List[Any]) -> Any:
         called = {item: self._item(item.nodeid) for item in items}

@@ -139,6 +139,6 @@ def _pytest(spec_path: Path, spec: AskedSuite, lane: str) -> subprocess.Popen:
 
 
 if __name__ == "__main__":
-    # Of this process for good: whoever calls `main` keeps the signals that it had.
+    # Permanent in this process; a caller of `main` keeps its signal handlers.
     endure()
     sys.exit(main(sys.argv[1:]))

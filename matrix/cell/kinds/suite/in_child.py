@@ -104,7 +104,7 @@ def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) 
     guard.time_all()
     if item.lane == "compile":
         whereabouts.watch_compilations()
-    # For the guard, which watches over one compilation.
+    # For crash isolation, which limits one compilation.
     os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
     began = time.monotonic()
 
@@ -122,7 +122,7 @@ def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) 
     try:
         unsupported = _unsupported(item, kernel, case)
     except BaseException as error:
-        # A probe of the suite's own; to take what it raises for an answer would hide that it is wrong.
+        # A probe of the suite; treating its exception as an answer would hide that the probe is wrong.
         return _with_context(of_error(error, phase="probe"))
     if unsupported is not None:
         return unsupported

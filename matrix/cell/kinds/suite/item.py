@@ -1,4 +1,4 @@
-"""One item, run in a forked child, and a verdict on it whatever becomes of that child."""
+"""Run one item in a forked child, and return a verdict on it even if that child dies."""
 
 import shutil
 from dataclasses import replace
@@ -44,10 +44,10 @@ def run(item: Item, spec: Asked, emit: Callable[[str, Verdict, float], None]) ->
             with turns.alone(specification.turns(spec)):
                 verdict, seconds, _ = _isolated(item, spec, again, told_of, tell)
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
-            # Nothing is tried again without a word.
+            # Every retry is reported.
             verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
     if item.lane == "emulate" and list(spec.modes[-1:]) == [item.mode]:
-        # The modes of a case stand side by side: nobody comes for them any more.
+        # The modes of a case are adjacent, so these are not needed any more.
         shutil.rmtree(
             specification.launches_of(spec, item.target, item.kernel, item.case), ignore_errors=True
         )
@@ -91,7 +91,7 @@ def _isolated(
     heard: List[Any] = []
     outcome = None
     if item.lane == "compile" and not item.guarded and spec.time_limit_alone != limit:
-        # Without the guard's own child for each kernel, which costs as much as a small kernel.
+        # Without crash isolation's child for each kernel, which costs as much as a small kernel.
         outcome = _run(item, spec, {"time_limit": limit, "in_place": True}, heard.append)
         if outcome.kind == "timeout" and keep_back:
             return of_death(outcome.kind, outcome.reason, outcome.output), outcome.seconds, True

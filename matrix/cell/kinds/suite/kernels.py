@@ -38,7 +38,7 @@ def load(suite: Optional[str], name: str) -> Any:
     """Import one kernel module and return its KERNEL. Runs a stranger's code: only inside a forked child.
 
     Raises:
-        whatever the module raises; AttributeError if it defines no KERNEL.
+        any exception of the module; AttributeError if it defines no KERNEL.
     """
     if suite is None:
         return own.load(name)
@@ -50,7 +50,7 @@ def load(suite: Optional[str], name: str) -> Any:
         msg = f"{name}.py cannot be imported"
         raise ImportError(msg)
     module = importlib.util.module_from_spec(spec)
-    # A suite's kernels may share helpers that stand beside them.
+    # A suite's kernels may share helpers in the same folder.
     sys.path.insert(0, str(suite))
     # Triton reads the source of a kernel through its module.
     sys.modules[module_name] = module

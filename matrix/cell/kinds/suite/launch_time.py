@@ -28,7 +28,7 @@ def measured(launch: Callable[[], Any]) -> Dict[str, Any]:
         began = time.monotonic()
         launch()
         if time.monotonic() - began > _LONGEST:
-            # It computes something as well, and nobody waits for that ten times.
+            # It computes something as well, which would take too long ten times.
             return {}
         calls = _calls(launch)
         # In turn: a core that is shared is slow for both.

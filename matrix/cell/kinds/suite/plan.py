@@ -172,7 +172,7 @@ def targets(spec: Asked, lane: str, triton: str, stream: Stream) -> Dict[str, st
         problem = probe.why_not(target, spec.time_limit)
         known = bool(target.triton) and in_window(target.triton, triton)
         stream.write(protocol.Target(name, not problem, problem))
-        # A target that this Triton is known to compile for runs whatever the probe says: its loss is a regression.
+        # A target that this Triton is known to compile for runs even if the probe fails: its loss is a regression.
         chosen[name] = "" if known else problem
     return chosen
 

@@ -34,7 +34,7 @@ Prepare = Callable[[Item, Asked], Any]
 RunCase = Callable[[Any, Item, Asked, Callable[[Any], None]], Any]
 
 _expected: "Counter[Tuple[str, ...]]" = Counter()
-# Target, lane and kernel of the cases at hand; by mode, for the modes of a case stand side by side, who waits for them.
+# Target, lane and kernel of the current cases; by mode, because the modes of a case are adjacent, the waiting children.
 _group: Tuple[str, ...] = ()
 _waiting: Dict[str, Optional["_Prepared"]] = {}
 

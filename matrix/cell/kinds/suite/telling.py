@@ -13,7 +13,7 @@ from . import plan
 
 
 def run_and_tell(item: plan.Item, spec: Asked, stream: Stream) -> Verdict:
-    """Between the item's start and its end there is the cell of the whole, whatever happens. Returns its verdict."""
+    """Write the item's start, cells and end, always with the cell of the whole, and return its verdict."""
     cells = 0
     # The cell of the whole, written with the item's end: with a cell and no end it would pass for one that died.
     last: List[Event] = []

@@ -77,7 +77,7 @@ class Counters:
             for place, word in enumerate(words):
                 own = file[first + place]
                 if everyone and own is poisoned[place]:
-                    # Nobody has written there since.
+                    # Not written since.
                     file[first + place] = after[place]
                     continue
                 lanes = _both(e, waves)
@@ -107,7 +107,7 @@ class Counters:
         self, kind: str, m: Mask, land: Optional[LandFunction], registers: Sequence[Any] = ()
     ) -> None:
         if len(self.open) > _MOST:
-            # Stores that nobody waits for: no counter reaches so far.
+            # Stores without a wait: no counter counts so far.
             self.open = [one for one in self.open[: -_MOST // 2] if one.land] + self.open[
                 -_MOST // 2 :
             ]

@@ -25,7 +25,7 @@ def pack(kernel: Kernel, values: Sequence[Any], grid: Sequence[int], threads: in
         msg = f"{kernel.name} takes {len(visible)} arguments, not {len(values)}"
         raise ValueError(msg)
     data = bytearray(kernel.directive("kernarg_size") or 8)
-    # Pointers at the end that nobody hands over are null: Triton's scratch memory.
+    # Missing pointers at the end are null: Triton's scratch memory.
     for place, argument in enumerate(visible):
         value = values[place] if place < len(values) else 0
         if place >= len(values) and argument.size != 8:

@@ -58,10 +58,10 @@ def view(kind: str) -> str:
 
 class Lowering:
     """Attributes:
-    kernel: what is lowered.
+    kernel: the kernel that is being lowered.
     block: number of the block that is being lowered.
     instruction: the one that is being lowered.
-    scc_dead: nobody reads the SCC that it writes.
+    scc_dead: the SCC that it writes is never read.
     """
 
     def __init__(self, kernel: Kernel, checked: bool = False):
@@ -356,7 +356,7 @@ def _check_modifiers(instruction: Instruction) -> None:
 
 
 def _dead_scc(block: List[Instruction]) -> Set[int]:
-    """Places whose SCC nobody reads before another instruction of the block writes it."""
+    """Return the instructions whose SCC is not read before another instruction of the block writes it."""
     dead: Set[int] = set()
     writer = None
     for place, instruction in enumerate(block):

@@ -83,7 +83,7 @@ def in_order_of_k(values, kind, groups, side, scale):
     """Items of gfx950's products of small floats, so that item j of group g is that of k = 32 * g + j, and scaled.
 
     Of the 32 bytes of a lane the first sixteen of all groups come before all second ones; narrower items lie in the
-    order of k. A lane's scale is that of the block of 32 that its group's number says, whatever the lane holds.
+    order of k. A lane's scale is that of the block of 32 with its group's number, for any contents of the lane.
     """
     waves = values.shape[0]
     split = values.reshape(waves, groups, side, 32)

@@ -31,7 +31,7 @@ class Operand:
         kind: "v", "s" or "a" with `number` and `count`; "c" for a constant with its `text`.
         negated, absolute, signed: modifiers of the source: -x, |x|, sext(x).
         half: "l" or "h" of a register that is read as 16 bits (`v0.h`).
-        modifiers_read: somebody has applied the modifiers. The lowering refuses those that nobody does.
+        modifiers_read: the modifiers have been applied. The lowering refuses modifiers that are never applied.
     """
 
     kind: str

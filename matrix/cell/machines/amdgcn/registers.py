@@ -1,8 +1,8 @@
 """Registers of the waves of a chunk, and lane masks.
 
 Vector registers are (waves, lanes) arrays of 32 raw bits, scalar ones (waves, 1). They are never changed in place, so a
-move is a reference. A lane mask that a comparison made stays an array of booleans until somebody reads its bits: most
-are only ever combined and selected by.
+move is a reference. A lane mask from a comparison stays an array of booleans until its bits are read: most masks are
+only combined, or used to select.
 """
 
 from typing import Any, Dict, List, Optional, Tuple
@@ -12,8 +12,8 @@ import numpy as np
 from .operands import EXEC, NULL
 
 u1, u4, u8, i8 = np.uint8, np.uint32, np.uint64, np.int64
-# In registers that nobody wrote, or whose load has not landed: NaN as float32, and both halves are NaN as float16 and
-# as bfloat16. As an address or an index it leads far out of all memory.
+# In registers that were not written, or whose load has not landed: NaN as float32, and both halves are NaN as float16
+# and as bfloat16. As an address or an index it is far outside all memory.
 POISON = u4(0x7FADFFAD)
 Mask = Optional[np.ndarray]
 # Scalar registers, the special ones among them.
@@ -142,7 +142,7 @@ class Registers:
         return self.whole(value) if e is None else np.where(e, value, old)
 
     def whole(self, value: np.ndarray) -> np.ndarray:
-        """(waves, lanes), of what may be the same for all lanes."""
+        """Broadcast a value, which may be the same for all lanes, to (waves, lanes)."""
         if value.shape == self.shape:
             return value
         return np.broadcast_to(value, self.shape).copy()

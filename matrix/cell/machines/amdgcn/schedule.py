@@ -14,7 +14,7 @@ from .dispatch import begin
 from .errors import Deadlock, OutOfTime
 from .machine import Machine
 
-# Blocks executed one after another that asked and changed nothing, before somebody else is let in.
+# Blocks in a row that only polled and changed nothing, before others are let in.
 _PATIENCE = 1000
 
 

@@ -14,7 +14,7 @@ from .errors import Deadlock, OutOfTime
 from .types import RAW
 
 Mask = Optional[np.ndarray]
-# Blocks executed one after another that asked and changed nothing, before somebody else is let in.
+# Blocks in a row that only polled and changed nothing, before others are let in.
 _PATIENCE = 1000
 
 

@@ -28,7 +28,7 @@ class Space:
     def check(
         self, at: int, what: str, address: Any, condition: Any, nbytes: int, lane: Any = None
     ) -> None:
-        """Every access passes here, before it is done: bounds, alignment, and whoever watches.
+        """Check bounds and alignment of an access before it is done, and call the watch.
 
         `lane` is the (CTA, thread) that copies, where `address` is not by lane.
 
@@ -152,7 +152,7 @@ class GlobalSpace(Space):
 
 
 class _OwnSpace(Space):
-    """A space that the machine holds: `data` by bytes of an element, and a base for each CTA or thread."""
+    """A space in the emulator: `data` by bytes of an element, and a base for each CTA or thread."""
 
     limit = 0
 
@@ -189,7 +189,7 @@ class _OwnSpace(Space):
 
 
 class SharedSpace(_OwnSpace):
-    """Shared memory of each CTA. In a cluster the rank of a CTA stands in bits 24 to 31 of the address."""
+    """Shared memory of each CTA. In a cluster, bits 24 to 31 of the address are the rank of a CTA."""
 
     name = "shared"
 

@@ -213,7 +213,7 @@ class TensorMaps:
         self.machine.mbarriers.copy(signal, tensor.size, index, values, tensor.nbytes)
 
     def _check_each(self, at, what, addresses, inside, size, lanes, mine):
-        """Check the elements inside of the tensor: at once, or by copy where somebody wants to know whose they are."""
+        """Check the elements inside the tensor: at once, or by copy if the watch needs to know whose they are."""
         rows = [(mine[0], inside)]
         watch = self.machine.watch
         if watch is not None and watch.each_copy:

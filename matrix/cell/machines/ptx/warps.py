@@ -107,7 +107,7 @@ class Warps:
         nan = np.isnan(values)
         if mask is not None:
             active = self._by_warp(mask)
-            # NaN loses, so it stands for who takes no part.
+            # NaN loses, so it represents inactive lanes.
             values, nan = np.where(active, values, f4(np.nan)), nan & active
         while values.shape[2] > 1:
             values = function(values[:, :, ::2], values[:, :, 1::2])

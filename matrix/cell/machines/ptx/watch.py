@@ -49,7 +49,7 @@ class Watch:
         """Copies into shared memory have arrived: those of `done`, None for all; `lanes` is None for bulk copies."""
 
     def reading(self, machine, at, lanes, index, size) -> None:
-        """A bulk copy out of shared memory begins; nobody may write there until the thread has waited for it."""
+        """A bulk copy out of shared memory begins; writes there must come after the thread has waited for it."""
 
     def group(self, machine, unit, mask) -> None:
         """Threads commit what they began: `unit` is "bulk" or "wgmma"."""
@@ -59,7 +59,7 @@ class Watch:
 
     def multiplying(self, machine, at, lanes, address, size) -> None:
         """A tcgen05.mma or tcgen05.cp begins to read shared memory: `address` is (copies, …) for each (CTA, thread) of
-        `lanes`, in elements of `size` bytes; nobody may write there until a commit of the thread was waited for."""
+        `lanes`, in elements of `size` bytes. Writes there must come after a wait for a commit of the thread."""
 
     def committed(self, machine, at, objects, lanes) -> None:
         """A tcgen05.commit: the mbarriers `objects` are signalled when all earlier operations of `lanes` are done."""

@@ -99,7 +99,7 @@ class Clocks:
         self._tick(warps)
 
     def completes(self, objects: np.ndarray, actor: np.ndarray, time: np.ndarray) -> None:
-        """Whoever waits for the objects will know of the copies that complete on them."""
+        """Order waiters on the objects after the copies that complete on them."""
         rows = self._object(objects)
         np.maximum.at(self._at_object, (rows, actor), time)
 
@@ -145,7 +145,7 @@ class Clocks:
         return cta, place, time
 
     def open(self, unit: str) -> Any:
-        """(CTA, place) whose last group nobody has waited for; None where there is none."""
+        """Return the (CTA, index) whose last group was not waited for; None if there is none."""
         if unit not in self._issued:
             return None
         issued = self._issued[unit]

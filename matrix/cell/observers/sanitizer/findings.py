@@ -18,7 +18,7 @@ class Finding:
         what: one sentence, without addresses.
         line: (file, line) of the kernel's source; None where the PTX has no `.loc`.
         instruction: the PTX text.
-        program_id, thread: the first that did it; None where nobody in particular did.
+        program_id, thread: the first that did it; None where it was no particular one.
         address: in bytes, of the process for global memory, of the CTA for shared memory.
         tensor: the argument that it is about, and where.
         other: the other side of a race or a copy: its line and instruction.

@@ -101,7 +101,7 @@ class SharedMemory:
         """(room, shadows of the detectors) of a chunk."""
         found = self._rooms.get(machine)
         if found is None:
-            # Without the machine itself, which would keep its own entry alive.
+            # Without a reference to the machine, which would keep its own entry alive.
             room = Room(weakref.proxy(machine), self._shift, self._beside)
             found = self._rooms[machine] = (room, [one.begin(room) for one in self._detectors])
         return found
@@ -188,7 +188,7 @@ class SharedMemory:
         for detector, shadow in zip(self._detectors, shadows):
             detector.landed(room, shadow, units)
         if lanes is not None and at >= 0:
-            # Only now its bytes are there: whoever is to read them has to hear of this moment.
+            # Only now its bytes are there: readers must be ordered after this moment.
             cta, thread = lanes if done is None else (axis[done] for axis in lanes)
             warp = thread >> 5
             actor = room.clocks.actor(cta, warp)

@@ -1,4 +1,4 @@
-"""Detector: shared memory is read that nobody has written in this CTA."""
+"""Detector: a read of shared memory that was not written in this CTA."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Detector: a kernel reads an element of an output that nobody has written.
+"""Detector: a kernel reads an element of an output that was never written.
 
 An output is a tensor that was allocated without contents, by torch.empty and the like. Its shadow lives as long as the
 case: the next launch may read the stores of an earlier one. The caller reports writes of the host in between.
@@ -36,7 +36,7 @@ class Unwritten:
 class Uninitialised:
     """
     Args:
-        memory: of the allocations that nobody, or only some, has written to.
+        memory: of the allocations that are not, or only partly, written.
     """
 
     def __init__(self, findings: Findings, tensors: Sequence[Tensor], memory: Sequence[Unwritten]):

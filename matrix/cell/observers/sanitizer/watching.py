@@ -169,14 +169,14 @@ def run(
     result: Optional[List[Any]] = None,
     **options: Any,
 ) -> List[Finding]:
-    """`ptx.run` with every detector, the order of programs among them; returns what they found.
+    """Run `ptx.run` with every detector, the order of programs among them; return their findings.
 
-    Memory holds what the launch in its usual order left, also where something was found.
+    Memory then holds the results of the launch in its usual order, also if there are findings.
 
     Args:
         tensors, unwritten, benign: see `watching`.
         orders: execute the launch again, reversed and shuffled, and compare.
-        watch: another watch that looks on in the usual order.
+        watch: another watch for the usual order.
         result: gets the `ptx.Result` of the launch in its usual order.
         options: of `ptx.run`.
 

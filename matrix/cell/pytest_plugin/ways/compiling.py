@@ -1,4 +1,4 @@
-"""Way compile: each launch goes through the real compiler and meets the target's limits; nothing is executed.
+"""Lane compile: each launch goes through the real compiler and meets the target's limits; nothing is executed.
 
 PYTEST_DONT_REWRITE
 """

@@ -1,8 +1,8 @@
-"""Way emulate: the PTX or AMD assembly that was compiled is executed on the CPU, and the test judges its numbers.
+"""Lane emulate: the compiled PTX or AMD assembly is executed on the CPU, and the test judges its numbers.
 
-The machine is that of the suite's lane emulate. It executes some ten million instructions of a thread in a second, a
-GPU a million times as many: a launch that is not done within its part of the test's time limit is given up, and the
-test says neither yes nor no.
+The emulator is that of the suite's lane emulate. It executes some ten million instructions of a thread in a second, a
+GPU a million times as many. A launch that is not done within its part of the test's time limit is given up, and the
+test has no result.
 
 PYTEST_DONT_REWRITE
 """

@@ -1,4 +1,4 @@
-"""Way interpret: Triton's interpreter computes the numbers, and the test judges them; nothing is compiled.
+"""Lane interpret: Triton's interpreter computes the numbers, and the test judges them; nothing is compiled.
 
 PYTEST_DONT_REWRITE
 """

@@ -65,7 +65,7 @@ _asked_for: List[Any] = [None]
 def _replace_launcher_stub(patches: Patches) -> None:
     """Triton 2.3.1 loads the launcher from a file that its backend names: name one of ours.
 
-    It lies in this package, where nobody else can have put it; a folder for temporary files is anyone's.
+    It is in this package, where only we can have put it; any user can write into a folder for temporary files.
     """
     from triton.compiler.backends.cuda import CUDABackend
     from triton.compiler.compiler import CompiledKernel

@@ -7,7 +7,7 @@ from .limits import Target
 
 # The value of torch.version.hip in a build for ROCm; libraries only ask whether it is None.
 HIP_VERSION = "6.4.0"
-# A library may divide what it has to do by the memory of the device.
+# A library may divide its work by the memory of the device.
 _MEMORY = 64 << 30
 # Of an H100; libraries size the buffer that they clear between timings by it.
 _L2 = 50 << 20

@@ -4,9 +4,9 @@
     ...
     patches.undo()
 
-Everything that is replaced stands in one table (`table.ROWS`), each row with its reason. Plain replacement is the one
-mapping that worked on every torch from 2.3 to 2.15: a `TorchFunctionMode` is off inside `Function.backward`, a
-`FakeTensor` has no backward through a kernel, and `PrivateUse1` refuses the name "cuda".
+All replacements are in one table (`table.ROWS`), each row with its reason. Plain replacement is the one mapping that
+worked on every torch from 2.3 to 2.15: a `TorchFunctionMode` is off inside `Function.backward`, a `FakeTensor` has no
+backward through a kernel, and `PrivateUse1` refuses the name "cuda".
 
 Known lies: every CPU tensor claims the GPU, also one that a test made for the CPU on purpose; `x.cuda()` is `x`.
 """

@@ -1,4 +1,4 @@
-"""``autocast("cuda")`` on tensors of the CPU: it turns on the CPU's autocast, which is made to cast what CUDA's casts.
+"""``autocast("cuda")`` on tensors of the CPU: it turns on the CPU's autocast, changed to cast the operators of CUDA's.
 
 Both know some 130 operators, of which 40 are the same: a norm, a softmax, an exponential or a sum in half precision is
 computed in float32 on a GPU, and stays in half precision on a CPU. `autocast_policies` has CUDA's lists.

@@ -44,7 +44,7 @@ def uninitialised_on_cpu(own: Callable, gpu: Any) -> Callable:
 
 
 def load(own: Callable, gpu: Any) -> Callable:
-    """`torch.load`: whatever device a file names, or the caller maps it to."""
+    """Wrap `torch.load` for any device that a file names, or that the caller maps it to."""
 
     @functools.wraps(own)
     def load_on_cpu(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:

@@ -78,7 +78,7 @@ class Stream(contextlib.ContextDecorator):
 
 
 class on_device(contextlib.ContextDecorator):
-    """`torch.cuda.device(…)`, `device_of(…)` and what torch's own modules use for them."""
+    """`torch.cuda.device(…)`, `device_of(…)` and the forms of them that torch's own modules use."""
 
     def __init__(self, device: Any = None):
         self.idx = self.prev_idx = 0

@@ -107,5 +107,5 @@ def _mad64(low, name, instruction):
     )
     total = low.temporary(f"{product} + {low.read(c, 'u64')}")
     low.write(d, total, "u64")
-    # The carry is of unsigned sums; for signed ones nobody reads it.
+    # The carry is of unsigned sums; for signed ones it is not read.
     low.write_mask(out, f"S.whole({total} < {product}) if e is None else ({total} < {product}) & e")
