@@ -30,9 +30,9 @@ from crosswarp.matrix.running.signals import terminated_as_interrupted
 @dataclass(frozen=True)
 class Dispatched:
     """Attributes:
-    merged: the run that the parts made.
-    kept: how many parts an earlier, unfinished go had left.
-    died: by the name of the share, why there is no part of it.
+    merged: the run made of the parts.
+    kept: the number of parts from an earlier, unfinished command.
+    died: by the name of the shard, why it has no part.
     """
 
     merged: Merged

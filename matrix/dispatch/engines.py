@@ -31,9 +31,9 @@ def engine(name: str, folder: Path, workers: int, cpus: int) -> Engine:
     """The engine that `--on` names.
 
     Args:
-        folder: for what it writes; of Slurm shared by all machines.
-        workers: tasks at a time at most; 0: as many as it has room for.
-        cpus: of each task.
+        folder: for its files; for Slurm, shared by all machines.
+        workers: the most tasks at a time; 0: as many as fit.
+        cpus: those of each task.
 
     Raises:
         UsageError: there is none of that name, or its library is not installed.

@@ -25,11 +25,11 @@ class Share:
 def cut(
     costs: Mapping[str, float | None], words: Sequence[str], shards: int | None = None
 ) -> list[Share]:
-    """The shares of each column, the longest first, so that the last to end is a short one.
+    """The shards of each column, the longest first, so that the last to end is a short one.
 
     Args:
-        costs: by column, in the order of the plan, the seconds of one process that it takes.
-        shards: of each column; None: as its cost says.
+        costs: by column, in the order of the plan, its seconds in one process.
+        shards: the number for each column; None: by its cost.
     """
     found = []
     for column, cost in costs.items():

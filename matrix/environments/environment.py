@@ -261,7 +261,7 @@ class Builder:
     def _build(
         self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
     ) -> None:
-        # --clear takes the old stamp along, so an interrupted build is never taken for a finished one.
+        # --clear deletes the old stamp as well, so an interrupted build never looks finished.
         made = self._uv(["venv", "--clear", "--force", "--python", wanted.python, str(home)])
         if not made.ok:
             raise _failed(

@@ -188,7 +188,7 @@ def glance(python: Path) -> Here:
 def absolute(python: Path) -> Path:
     """Returns where `python` lies; a bare name such as `python3` is looked up on PATH first, as a shell does.
 
-    Links are kept: the interpreter of an environment is a link, and its place is what makes it an environment.
+    Links are not resolved: an environment's interpreter is a link, and its path makes it an environment.
     """
     on_path = shutil.which(python) if len(python.parts) == 1 else None
     return Path(os.path.abspath(on_path or python))

@@ -1,6 +1,6 @@
-"""Folders that several runs share, and that one of them may want to make anew: in use, or being made, never both.
+"""Locks for folders that several runs share and one may rebuild: a folder is in use or being made, never both.
 
-A lock is a file beside the folder. It goes with the process that holds it, however that ends.
+A lock is a file beside the folder. It ends with the process that holds it, however that ends.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class Coming(BaseModel):
         build: distribution and version, as in a column's id.
         before: the release that it is compared with.
         published: when the build came out; `checked`, when it was looked at.
-        about: what its files say, a sentence each.
+        about: facts from its files, a sentence each.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

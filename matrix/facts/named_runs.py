@@ -1,4 +1,4 @@
-"""Runs that have a name, such as that of `crosswarp run --quick`: what they cover, read from selections.toml."""
+"""Runs that have a name, such as that of `crosswarp run --quick`: their selections, read from selections.toml."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def pairs(
 
 
 class Cells:
-    """Records by the number of what makes each the twin of another side's: a number is found faster than seven texts.
+    """Records by a number for their coordinates, equal for twins: a number is faster to look up than seven texts.
 
     A side that is compared several times is made once. `numbers`: shared with the sides that it is compared with.
     """

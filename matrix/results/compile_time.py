@@ -26,8 +26,7 @@ FACTOR = 2.0
 MORE_SECONDS = 1.0
 # From this many compilations on, their median compares the speeds of two machines.
 ENOUGH = 30
-# A machine that is slower still is taken for one that is so much slower: else a release that is slower everywhere
-# would be taken for the machine's fault.
+# The most that a machine may count as slower: else a release that is slower everywhere would be blamed on the machine.
 SLOWEST = 2.0
 
 

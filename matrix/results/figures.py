@@ -31,7 +31,7 @@ _COUNTED = (
 _ACCESSES = ("load", "store", "async")
 _EXCHANGES = ("shared.load", "shared.store", "matrix")
 
-# Triton 2.3.1 appends what a kernel was specialised for to its name: `_kernel_0d1d2d34c`.
+# Triton 2.3.1 appends a kernel's specialisation to its name: `_kernel_0d1d2d34c`.
 _SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
 
 

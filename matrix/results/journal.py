@@ -30,9 +30,9 @@ def folder(work: Path, store: Path, run: Run) -> Path:
 
 
 def read_back(store: Store, explained: Callable[[Record], Record] = lambda cell: cell) -> list[Run]:
-    """Stores what the cells of runs had written whose process is gone, and returns these runs.
+    """Stores the written cells of runs whose process is gone, and returns these runs.
 
-    They are not marked: that is for the next run to do, which says so.
+    They are not marked: the next run does that, and reports it.
     """
     found = []
     for cut_off in store.cut_off():

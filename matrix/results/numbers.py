@@ -30,7 +30,7 @@ OTHER_NUMPY = (
 class Distance(NamedTuple):
     """How many of the stored elements differ, of how many, and the largest difference.
 
-    `ulp`: for integers the difference; infinite between a number and what is none (NaN).
+    `ulp`: for integers the difference; infinite between a number and NaN.
     """
 
     differ: int

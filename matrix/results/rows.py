@@ -104,7 +104,7 @@ def records(
 ) -> list[Record]:
     """The records of rows that have the columns of `CELL`; `sessions` has the versions of each column and lane."""
     made = []
-    # A run says the same few texts of tens of thousands of cells: each is kept once, and JSON is read once.
+    # Tens of thousands of cells of a run have the same few texts: each is stored once, and its JSON is read once.
     shared: dict[Any, Any] = {}
     resources: dict[str, dict[str, Any]] = {}
     shims: dict[str, tuple[str, ...]] = {}

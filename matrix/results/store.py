@@ -82,7 +82,7 @@ MIGRATIONS = (
 )
 # The tables whose rows are each of one run.
 OF_A_RUN = ("environments", "sessions", "cells", "targets", "notes", "keys", "taken")
-# The format that the queries need; what came later only makes them faster.
+# The format that the queries need; later formats only make them faster.
 _READABLE = 3
 
 _NAMES = ", ".join(f'"{name}"' for name in rows.CELL)
@@ -236,7 +236,7 @@ class Store:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """A transaction: all writes inside are kept, or none."""
+        """A transaction: all writes inside are stored, or none."""
         with self._write():
             yield
 

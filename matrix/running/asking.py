@@ -33,7 +33,7 @@ class Ended:
     log: Path
 
     def said(self, lines: int = 15) -> str:
-        """The end of what it printed."""
+        """The end of its output."""
         return process.log_tail(self.log, lines)
 
 

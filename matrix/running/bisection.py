@@ -99,8 +99,8 @@ class Seen:
 def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = ()) -> Seen:
     """The answer of one release's records, of which the cases that match the glob `case` count.
 
-    Bad: a red cell, whatever else is missing. Cannot say: something did not run, or nothing is there but what was
-    declared unsupported. Raises UsageError when there are cases and none matches.
+    Bad: a red cell, whatever else is missing. Cannot say: something did not run, or all cells are unsupported.
+    Raises UsageError when there are cases and none matches.
     """
     named = [record for record in records if record.case != "*"]
     chosen = [record for record in named if fnmatchcase(record.case, case)]
@@ -141,7 +141,7 @@ class Trial:
     issues: Sequence[Issue] = ()
     argv: Sequence[str] = ()
     here: bool = False
-    # The cases that the answer is judged by, where they are others than `case`, and what it means if there are none.
+    # The cases that decide the answer, where they differ from `case`, and the meaning if there are none.
     judged: str | None = None
     none: str = ""
     command: Callable[[Path, Path], list[str]] | None = None

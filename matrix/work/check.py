@@ -30,8 +30,8 @@ class Check(Work):
 
     Attributes:
         links: the crosswarp that was brought along.
-        configurations: of each autotuned kernel; 0: all.
-        runs: whether the file may be run, for what it launches then.
+        configurations: the most of each autotuned kernel; 0: all.
+        runs: whether the file may be run, to see its launches.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.check"

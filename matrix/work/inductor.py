@@ -95,11 +95,11 @@ def key(column: str, found: Mapping[str, str], lock: str) -> str:
 
 
 def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
-    """Make the suite of all that lies below `root`, anew.
+    """Makes the suite of all kernels below `root`, anew.
 
     Args:
-        configurations: of each kernel, to which it is limited; 0: all.
-        asked: whose programs alone are taken.
+        configurations: the most of each kernel; 0: all.
+        asked: selects the programs.
     """
     only = check_programs(asked)
     suite = root / "suite"
@@ -152,7 +152,7 @@ class Inductor(Work):
 
     Attributes:
         links: the crosswarp that was brought along.
-        folder: where what is written goes; None: nothing is kept, and its own Triton compiles it.
+        folder: where the written kernels go; None: none are stored, and its own Triton compiles them.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.inductor"

@@ -24,11 +24,11 @@ _TEXTS = ("target", "lane", "mode", "kernel", "case", "outcome", "reason", "fing
 
 @dataclass(frozen=True)
 class Trial:
-    """One case, as the library is or with one guard turned.
+    """One case, with the library unchanged or with one version check turned.
 
     Attributes:
-        turned: the guard's id; empty where the library is as it is.
-        reached: the guards that the case met, with what each was there before it was turned.
+        turned: the version check's id; empty where the library is unchanged.
+        reached: the version checks that the case met, with the value of each before it was turned.
         launched: equal for trials that compiled and launched the same; empty where that is not known.
     """
 

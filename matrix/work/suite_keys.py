@@ -68,7 +68,7 @@ def keys(
 def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[Path]:
     """`path` and the files that it imports, at first or second hand, of the folder that it lies in, and of `sources`.
 
-    Nothing is imported to find out. What comes from elsewhere is the environment's, or crosswarp's.
+    Nothing is imported for this. Other imports are the environment's, or crosswarp's.
     """
     roots = [Path(kernels.__file__).parent] if suite is None else [suite, *sources]
     found: dict[Path, None] = {}

@@ -1,7 +1,7 @@
 """The files of the error index, checked; `python -m crosswarp.matrix.facts.errors.models` compiles them.
 
-compiled.json is the same in one file, with what is looked for first: reading forty TOML files would take longer than
-the answer.
+compiled.json has the same in one file, with the words to look for first: reading forty TOML files would take longer
+than the answer.
 """
 
 from __future__ import annotations
