@@ -232,7 +232,7 @@ def _text(value: object) -> str:
 
 
 def merged(old: Table, version: str, new: Release, globs: Sequence[str] = ("*",)) -> Table:
-    """`old`, with the entries of `new` in place of its own for the names that match `globs`."""
+    """`old`, with the entries of `new` replacing its old ones for the names that match `globs`."""
     check_part(old, [version], globs)
     before = old.get(version)
     names = {} if before is None else _others(before.names, globs, lambda name: name)
