@@ -53,6 +53,7 @@ _state = _State()
 _child = False
 _in_place = False
 _timed = False
+_reads_output = False
 # Deaths that the program itself causes. The others come from outside: from a person, or a machine without memory.
 _OWN_SIGNALS = ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV", "SIGSYS", "SIGTRAP")
 # Messages of a process that dies because it got no thread, no memory or no file.
@@ -85,6 +86,12 @@ def time_all() -> None:
     """From now on note how long each compilation takes, even without a guard."""
     global _timed
     _timed = True
+
+
+def read_output() -> None:
+    """From now on attach the compiler's output to each exception of a compilation: one that fails runs once more."""
+    global _reads_output
+    _reads_output = True
 
 
 def in_child() -> bool:
@@ -124,7 +131,7 @@ def install_with(patches: Patches, on_crash: CrashHandler) -> None:
             return compile_guarded(compile_, src, args, kwargs)
         except Exception as error:
             crash = as_crash(error, kernel)
-            if crash is None and _may_be_a_crash(error) and _can_fork():
+            if crash is None and _wants_output(error) and _can_fork():
                 # In this process: the compiler's output has already gone to this process's stderr.
                 again = _failed_again(compile_, src, args, kwargs)
                 crash = as_crash(again, kernel) if again else None
@@ -235,6 +242,11 @@ def as_crash(error: Exception, kernel: str) -> Optional[CompilerCrashed]:
         if "LLVM ERROR: operation destroyed" in printed:
             return CompilerCrashed(kernel, "assertion", "a fatal error of LLVM's", printed)
     return None
+
+
+def _wants_output(error: Exception) -> bool:
+    """Whether the compiler's output is needed and not there yet: it may be a crash, or `read_output` was called."""
+    return _may_be_a_crash(error) or (_reads_output and not getattr(error, "compiler_output", ""))
 
 
 def _may_be_a_crash(error: Exception) -> bool:
