@@ -1,10 +1,13 @@
 """How long a launch keeps the host, in this column."""
 
 import emulate_kernels
+import pytest
 import targets
 import torch
 
-from crosswarp.matrix.cell.kinds.suite import launch_time
+from crosswarp.matrix.cell.asked import AskedSuite
+from crosswarp.matrix.cell.kinds.suite import in_child, launch_time
+from crosswarp.matrix.cell.kinds.suite.plan import Item
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
@@ -38,3 +41,17 @@ def test_a_launcher_that_raises_or_computes_for_long_has_no_figures(in_fork):
         return launch_time.measured(lambda: 1 / 0), launch_time.measured(lambda: time.sleep(0.2))
 
     assert in_fork(run) == ({}, {})
+
+
+@pytest.mark.triton(">=3.4")
+def test_the_launches_of_the_measurement_record_no_configuration(in_fork, tmp_path):
+    spec = AskedSuite(targets={"sm_80": vars(targets.SM_80)}, time_limit=60, cache=str(tmp_path))
+
+    def run():
+        sent = []
+        item = Item("sm_80", "compile", "bare", "autotune_arguments", "class")
+        in_child.run(item, spec, sent.append)
+        return [config for config, verdict, _ in sent if verdict is not None]
+
+    recorded = in_fork(run)
+    assert len(recorded) == len({config.partition(" #")[0] for config in recorded}) == 2

@@ -183,7 +183,7 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
     if item.lane == "emulate":
         every: Any = log
         return every.judge(lambda: _emulated(item, kernel, case, every.machine, spec.batch))
-    verdict = _once(item, kernel, case, SEED)
+    verdict = _once(item, kernel, case, SEED, log=log)
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
     if log:
@@ -271,6 +271,7 @@ def _once(
     seed: int,
     compared: Optional[List[Any]] = None,
     allocated: Optional[Callable[[Any], None]] = None,
+    log: Optional[ConfigLog] = None,
 ) -> Verdict:
     """Launch and compare once. Compared tensors are added to `compared`; `allocated` is called with allocated ones."""
     import torch
@@ -291,7 +292,10 @@ def _once(
     if item.lane in ("compile", "emulate") and launching.asked == 0:
         return _launched_nothing()
     if item.lane == "compile":
-        # One that looks on may not be put away while Triton launches.
+        if log is not None:
+            # A tuner that launches again tries its configurations again, and those are recorded already.
+            log.closed = True
+        # Observers may not be removed while Triton launches.
         figures = launch_time.measured(lambda: kernel.launch(**inputs, **case.options))
         return Verdict("pass", resources=figures)
     try:
