@@ -20,11 +20,15 @@ def _mfma_kernel(
     K: gl.constexpr,
     STEP: gl.constexpr,
     VERSION: gl.constexpr,
-    SHAPE: gl.constexpr,
+    DEPTH: gl.constexpr,
 ):
     loading: gl.constexpr = gl.BlockedLayout([1, 8], [16, 4], [4, 1], [1, 0])
+    # triton 3.6 takes the depth of an instruction's tile too, and 3.6 and 3.7 refuse a tuple
     product: gl.constexpr = amd.AMDMFMALayout(
-        version=VERSION, instr_shape=SHAPE, transposed=True, warps_per_cta=[2, 2]
+        version=VERSION,
+        instr_shape=[16, 16, DEPTH] if DEPTH else [16, 16],
+        transposed=True,
+        warps_per_cta=[2, 2],
     )
     left: gl.constexpr = gl.DotOperandLayout(operand_index=0, parent=product, k_width=8)
     right: gl.constexpr = gl.DotOperandLayout(operand_index=1, parent=product, k_width=8)
@@ -46,9 +50,8 @@ def launch(a, b, depth):
     (m, k), n = a.shape, b.shape[1]
     c = torch.empty((m, n), dtype=torch.float32, device=a.device)
     version, deep = (4, 32) if str(current_target()[1]) == "gfx950" else (3, 16)
-    # triton 3.6 takes the depth of an instruction's tile too
-    shape = (16, 16, deep) if depth else (16, 16)
-    _mfma_kernel[(1,)](a, b, c, M=m, N=n, K=k, STEP=STEP, VERSION=version, SHAPE=shape, num_warps=4)
+    deep = deep if depth else 0
+    _mfma_kernel[(1,)](a, b, c, M=m, N=n, K=k, STEP=STEP, VERSION=version, DEPTH=deep, num_warps=4)
     return {"c": c}
 
 
