@@ -4,12 +4,13 @@ A build whose package has another name, such as `tokenspeed_triton`, is served a
 names.
 """
 
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
 import re
 import sys
-from typing import Any, NamedTuple, Optional
+from typing import Any, Iterator, NamedTuple, Optional
 
 
 class Known(NamedTuple):
@@ -62,17 +63,26 @@ class Build(NamedTuple):
 
 def installed() -> Optional[Build]:
     """The vendor's build that ``import triton`` gives, or gives once it is served; None where it is Triton's own."""
+    for build in _distributions():
+        if not KNOWN[build.distribution].changed:
+            continue
+        if build.package == "triton" or _serves(build.package) or not _is_there("triton"):
+            return build
+    return None
+
+
+def distribution() -> Optional[Build]:
+    """The first distribution in `KNOWN` that is installed, whether or not its compiler is changed."""
+    return next(_distributions(), None)
+
+
+def _distributions() -> Iterator[Build]:
     # Imported where it is used: it takes longer than this package.
     import importlib.metadata
 
-    for distribution, package in PACKAGES.items():
-        try:
-            version = importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        if package == "triton" or _serves(package) or not _is_there("triton"):
-            return Build(distribution, _release(version), package)
-    return None
+    for name, known in KNOWN.items():
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            yield Build(name, _release(importlib.metadata.version(name)), known.package)
 
 
 def about(distribution: str, version: str) -> str:
@@ -107,19 +117,6 @@ def named(text: str) -> str:
     if found is None:
         return ""
     return about(found.group(1).replace("_", "-"), _release(found.group(2).rstrip(".")))
-
-
-def at_hand() -> Optional[Build]:
-    """The first distribution in `KNOWN` that is installed beside this package."""
-    import importlib.metadata
-
-    for distribution, known in KNOWN.items():
-        try:
-            version = importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        return Build(distribution, _release(version), known.package)
-    return None
 
 
 def serve() -> Optional[Build]:

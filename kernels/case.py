@@ -80,8 +80,8 @@ class Kernel:
     batch: str = ""
     # of FEATURES and of `probes`, those that every case of it uses
     uses: Tuple[str, ...] = ()
-    # a suite's features: name -> asks the Triton at hand, for the target at hand, why it lacks the feature; a text says
-    # why, and cases that use it are `unsupported` there; nothing or an empty text says that it has it
+    # a suite's features: name -> function that returns why the installed Triton lacks it for the present target.
+    # Cases that use the feature are `unsupported` there. None or an empty text: it has the feature
     probes: Mapping[str, Callable[[], Optional[str]]] = field(default_factory=dict)
 
     def features(self, case: Case) -> FrozenSet[str]:

@@ -38,8 +38,8 @@ def settled(monkeypatch):
 
     def go(*verdicts, assumed=("x",), again=1, kind="constexpr"):
         typed = [{"name": "x", "type": kind}]
-        told = [{"assumed": list(assumed), "arguments": typed} for _ in verdicts]
-        spec = AskedCheck(check={"kernels": {"k": {"cases": {"c": {"attempts": told}}}}})
+        tried = [{"assumed": list(assumed), "arguments": typed} for _ in verdicts]
+        spec = AskedCheck(check={"kernels": {"k": {"cases": {"c": {"attempts": tried}}}}})
         unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
         ran = []
 

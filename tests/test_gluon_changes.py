@@ -1,10 +1,12 @@
-"""What a release changed in Gluon's language, and the section of it on the release's page."""
+"""The changes of a release in Gluon's language, and their section on the release's page."""
 
 from __future__ import annotations
 
 import pytest
 
 from crosswarp.matrix.facts import language_table
+from crosswarp.matrix.facts.language_table import Name, Release
+from crosswarp.matrix.linting import gluon
 from crosswarp.reports.findings import gluon_changes
 
 TABLE = language_table.load()
@@ -59,4 +61,10 @@ def test_calls_that_are_refused():
     ],
 )
 def test_whether_a_call_is_still_taken(was, now, taken):
-    assert gluon_changes._takes(was, now) is taken
+    name = f"{gluon.LANGUAGE}.f"
+    table = {
+        version: Release({}, {name: Name("function", signature)}, {})
+        for version, signature in (("3.8.0", was), ("3.9.0", now))
+    }
+    found = gluon_changes.changes(table, "3.8.0", "3.9.0")
+    assert found is not None and (not found.calls) is taken

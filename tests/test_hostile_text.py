@@ -654,7 +654,7 @@ def issues(tmp_path):
 
 @pytest.mark.parametrize("start", range(0, len(CORPUS), MANY))
 def test_a_store_on_the_command_line(command, base, tmp_path, issues, start, monkeypatch):
-    """What is printed of a store without a report: lists, short answers and errors."""
+    """The output of commands on a store, but for reports: lists, short answers and errors."""
     texts = [*CORPUS.values()][start : start + MANY]
     monkeypatch.chdir(tmp_path)
     status = ["--store", str(filled(base, tmp_path / "status.db", "runs", "status", texts))]
@@ -680,7 +680,7 @@ def test_a_store_on_the_command_line(command, base, tmp_path, issues, start, mon
 
 @pytest.mark.parametrize("name", CORPUS)
 def test_the_command_line(command, base, tmp_path, issues, name, monkeypatch):
-    """What is printed of a text that stands on the command line."""
+    """The output of commands for a text on the command line."""
     text = CORPUS[name]
     monkeypatch.chdir(tmp_path)
     plain = ["--store", str(base)]

@@ -1,4 +1,4 @@
-"""`run --here`: the interpreter at hand as a separate column, for containers, source builds and GPU machines.
+"""`run --here`: an existing interpreter as a separate column, for containers, source builds and GPU machines.
 
 Nothing is built and no version is expected: the column is named for the installed Triton.
 """
@@ -89,7 +89,7 @@ _TIMEOUT = 300
 
 @dataclass(frozen=True)
 class Here:
-    """The interpreter at hand; stands in for the environment builder."""
+    """The interpreter of `--here`; stands in for the environment builder."""
 
     python: Path
     found: Mapping[str, str]

@@ -1,7 +1,7 @@
 """The identity of a user's own interpreter: all that a suite could import there, and the variables that steer it.
 
-An environment of ours is identified by the hashes that its installer recorded. One at hand may have been edited, built
-from source, or be made of folders on PYTHONPATH. So the path, size and time of each of its files count. Two equal
+An environment of ours is identified by the hashes that its installer recorded. That of `--here` may have been edited,
+built from source, or be made of folders on PYTHONPATH. So the path, size and time of each of its files count. Two equal
 identities mean that nothing changed, unless somebody set a clock back.
 """
 

@@ -34,7 +34,7 @@ class EditPlace:
     """A column that edited kernels run in.
 
     Attributes:
-        column: only its name counts for an interpreter at hand.
+        column: only its name counts for an interpreter of `--here`.
         release: its Triton.
         prepare: returns a builder of its environment; a new one for each run, which cancels its builder at the end.
         here: whether it is an interpreter at hand.

@@ -109,7 +109,7 @@ METRICS = (
 class Change:
     """A metric before and after; `what` names the kernel, the launch or the configuration.
 
-    `told`: why it is shown and not judged; "" for a worse change.
+    The last field is the reason to show it without judging it; "" for a worse change.
     """
 
     metric: str

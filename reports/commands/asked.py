@@ -91,7 +91,7 @@ def _quick(options: argparse.Namespace) -> None:
             "--quick is a part of crosswarp's own suite. Leave out --suite, or --quick."
         )
     for name, globs in named_runs.load()[named_runs.QUICK].model_dump().items():
-        # An interpreter at hand is a separate column.
+        # The interpreter of `--here` is a separate column.
         if getattr(options, name) is None and not (
             name == "columns" and getattr(options, "here", None)
         ):

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     root = paths[0] if paths[0].is_dir() else Path(".")
     loaded = settings.load(root).settings
     releases = _releases(options, loaded, paths[0])
-    if build := vendors.at_hand():
+    if build := vendors.distribution():
         print(f"Installed: {vendors.about(build.distribution, build.version)}", file=sys.stderr)
     left_out = [
         *loaded.lint_exclude,

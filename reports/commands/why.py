@@ -88,12 +88,12 @@ def _is_version(text: str) -> bool:
 
 
 def _here() -> tuple[Facts, str]:
-    """The releases that are installed beside crosswarp, and what is to be said of a Triton of another name.
+    """The releases that are installed beside crosswarp, and a note if Triton has another name there.
 
     By their folders: importlib.metadata takes longer to import.
     """
     found: dict[str, str] = {}
-    said = ""
+    note = ""
     for folder in map(Path, filter(None, sys.path)):
         for path in sorted(folder.glob("*t[or]*-*.dist-info")):
             name, _, version = path.name.removesuffix(".dist-info").partition("-")
@@ -104,12 +104,12 @@ def _here() -> tuple[Facts, str]:
                 from crosswarp.compat import vendors
 
                 if about := vendors.about(name.replace("_", "-").lower(), release):
-                    found["triton"], said = release, about
-    return Facts(**found), said
+                    found["triton"], note = release, about
+    return Facts(**found), note
 
 
 def _named(text: str) -> str:
-    """What follows where the log names a vendor's build."""
+    """The note on the vendor's build that a log names, or ""."""
     if not re.search(r"\w[-_]?triton[-_ =]|triton[-_](?:ascend|xpu)", text):
         return ""
     from crosswarp.compat import vendors

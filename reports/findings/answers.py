@@ -117,7 +117,7 @@ def answers(
 
     Args:
         facts: the machine as the reader describes it; it overrides what the text names.
-        here: the versions installed at hand; they count where neither of the others names one.
+        here: the versions installed here; they count where neither of the others names one.
     """
     index = index or errors.committed()
     log = Log(text)

@@ -65,7 +65,7 @@ def with_issues(
     """Adds to `report` the known issues of its Triton and torch, and what to do about them; returns it.
 
     Args:
-        targets: only issues of these; default: those of the devices at hand, or all if there is no device.
+        targets: only issues of these; default: those of the devices here, or all if there is no device.
     """
     if report["triton"] is None:
         return report

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from crosswarp.matrix.facts.language_table import Name, Table
 from crosswarp.matrix.linting import gluon
+from crosswarp.matrix.linting.api import Api
+
+# By parameter: its position (None: keyword-only) and whether it is optional.
+_Parameters = Mapping[str, tuple[int | None, bool]]
 
 _BELOW = f"{gluon.LANGUAGE}."
 _REMOVED = re.compile(r"\w+ has been removed\b.*")
-# Splits at the signature's commas, not at those in a default such as `(1, 2)`.
-_PARTS = re.compile(r"(?:[^,()\[\]]|\([^()]*\)|\[[^\[\]]*\])+")
 
 
 @dataclass(frozen=True)
@@ -63,20 +65,19 @@ def changes(table: Table, before: str, version: str) -> Changes | None:
         and not _is_type(old, name.rpartition(".")[0])
     ]
     raises = {name: _refusal(table[version].probes.get(_BELOW + name, {})) for name in new}
-    calls = [
-        (name, old[name].signature, new[name].signature)
-        for name in sorted(old.keys() & new.keys())
-        if not raises[name] and not _takes(old[name].signature, new[name].signature)
-    ]
+    api = Api(table)
+    calls = []
+    for name in sorted(old.keys() & new.keys()):
+        was, now = (_parameters(api, release, name) for release in (before, version))
+        if not raises[name] and was is not None and now is not None and not _takes(was, now):
+            calls.append((name, old[name].signature, new[name].signature, _of_call(name, was, now)))
     return Changes(
         (len(old), len(new)),
         _together((name, "", "", _instead(name, new)) for name in gone),
         _together(
             (name, "", raises[name], "") for name in sorted(old.keys() & new.keys()) if raises[name]
         ),
-        _together(
-            (name, was, now, _of_call(name, was, now)) for name, was, now in calls
-        ),
+        _together(calls),
     )  # fmt: skip
 
 
@@ -103,20 +104,16 @@ def _instead(name: str, new: Mapping[str, Name]) -> str:
     return f"gl.{last} is there" if last in new else gluon.instead(_BELOW + name)
 
 
-def _of_call(name: str, was: str, now: str) -> str:
+def _of_call(name: str, old: _Parameters, new: _Parameters) -> str:
     """Returns the advice for the refused arguments, or else for the whole call."""
-    old, new = _parameters(was), _parameters(now)
     found = [f"{name}({one})" for one in old if one not in new] + [name]
     if any(place is not None and new.get(one, (0,))[0] is None for one, (place, _) in old.items()):
         found.append(f"{name}()")
     return next(filter(None, (gluon.instead(_BELOW + one) for one in found)), "")
 
 
-def _takes(was: str, now: str) -> bool:
-    """Whether `now` accepts every call that `was` accepts."""
-    if was == now or not was or not now:
-        return True
-    old, new = _parameters(was), _parameters(now)
+def _takes(old: _Parameters, new: _Parameters) -> bool:
+    """Whether a function with `new` accepts every call that one with `old` accepts."""
     if any(name not in new for name in old):
         return False
     for name, (place, optional) in old.items():
@@ -126,16 +123,18 @@ def _takes(was: str, now: str) -> bool:
     return all(optional for name, (_, optional) in new.items() if name not in old)
 
 
-def _parameters(signature: str) -> dict[str, tuple[int | None, bool]]:
-    """Returns for each parameter its position (None: keyword-only) and whether it is optional."""
+def _parameters(api: Api, release: str, name: str) -> _Parameters | None:
+    """Returns the parameters of a function; None where the table has no signature."""
+    known = api.parameters(release, _BELOW + name)
+    if known is None:
+        return None
     found: dict[str, tuple[int | None, bool]] = {}
     by_name = False
-    for part in _PARTS.findall(signature[1:-1]):
-        name, equals, _ = part.strip().partition("=")
-        if name.startswith("*"):
+    for one, default in known.items():
+        if one.startswith("*"):
             by_name = True
-        elif name and name != "/":
-            found[name] = (None if by_name else len(found), bool(equals))
+        else:
+            found[one] = (None if by_name else len(found), bool(default))
     return found
 
 

@@ -1,7 +1,7 @@
 """Python modules as the text of one file: only the parts that are needed, under names that do not collide.
 
 It reads and imports nothing. A top-level statement is included when it binds a needed name, with the comments above it.
-`from module import name` is followed if the module's source is at hand; every other import is copied.
+`from module import name` is followed if the module's source is there; every other import is copied.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def draft(finding: Shown) -> str:
     bad = finding.suspect.bad
     outcome = "mismatch" if finding.kind == NUMBERS else bad.outcome
     name = module_name(finding)
-    # The column of an interpreter at hand is here-triton-3.6.0.
+    # The column of an interpreter of `--here` is here-triton-3.6.0.
     releases = sorted(
         {versions.of_column(cell.column) or cell.column for cell in finding.bad},
         key=versions.sort_key,

@@ -58,7 +58,7 @@ def _page(coming: Coming, found: Diff) -> str:
         "development branch: a difference is the vendor's, or comes with a later release.",
         f"**{diff_text.verdict(found)}** Compared with Triton {coming.before}: {plural(both, 'cell')} of the suite "
         f"and the reproducers, compiled for {' and '.join(targets)} without compat. The build ran on {coming.checked}; "
-        f"cells of {coming.before} are the baseline's.",
+        f"cells of {coming.before} are the baseline's, but for those that the baseline lacks, which ran that day too.",
         *_section("Breaks", "passes on the release and fails on the build", found.breaks, coming),
         *_section("Fails otherwise", "fails on both, in other words", found.of("changed-failure"), coming),
         *_section("Fixed", f"fails on {coming.before} and passes on the build", found.of("fixed"), coming),

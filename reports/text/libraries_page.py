@@ -24,7 +24,7 @@ class Facts:
     first: str
     last: str
     configurations: int
-    # Columns whose cells with compat ran with other shims, virtual GPU or launchers than those at hand.
+    # Columns whose cells with compat ran with other shims, virtual GPU or launchers than those of now.
     outdated: tuple[str, ...] = ()
 
 
