@@ -80,3 +80,14 @@ def product_by_another_name(a, b, c):
     at = tl.arange(0, 16)
     tile = at[:, None] * 16 + at[None, :]
     tl.store(c + tile, _multiply(tl.load(a + tile), tl.load(b + tile)))
+
+
+@triton.jit
+def _wider(a, b):
+    return (a + b).to(tl.float64)
+
+
+@triton.jit
+def widened(x_ptr, y_ptr, BLOCK: tl.constexpr):
+    # The compiler prints the reason, and its exception does not have it.
+    tl.store(y_ptr, tl.reduce(tl.load(x_ptr + tl.arange(0, BLOCK)), 0, _wider))

@@ -314,3 +314,22 @@ def test_guards_around_each_other_wait_for_no_lock(in_fork):
         return len(held)
 
     assert in_fork(run) == 1
+
+
+# Before 3.3 the exception is that of a pass, whose output is attached in any case.
+@pytest.mark.triton(">=3.3")
+def test_the_output_of_a_failed_compilation_is_attached_on_request(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90, guarded=False)
+        guard.install_with(Patches(), lambda crash, *_: None)
+        outputs = []
+        for read in (lambda: None, guard.read_output):
+            read()
+            try:
+                small_kernels.widened[(1,)](torch.zeros(64), torch.zeros(1), BLOCK=64)
+            except Exception as error:
+                outputs.append(getattr(error, "compiler_output", ""))
+        return outputs
+
+    without, with_output = in_fork(run)
+    assert without == "" and "op type mismatch on combine operation" in with_output

@@ -9,7 +9,7 @@ from crosswarp.matrix.cell.kinds.suite import plan
 from crosswarp.matrix.cell.starting import preloading
 
 # Nothing of it is a version's own, and a child that imports torch costs seconds.
-pytestmark = pytest.mark.triton(">=3.6,<3.7")
+pytestmark = pytest.mark.triton(">=3.9")
 
 # By what happens when it is imported; each is as slow as is worth while.
 PACKAGES = {

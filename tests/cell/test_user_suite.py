@@ -6,7 +6,7 @@ from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import in_child, plan
 
 # Nothing of it is a version's own, and each child that imports torch costs seconds.
-pytestmark = pytest.mark.triton(">=3.6,<3.7")
+pytestmark = pytest.mark.triton(">=3.9")
 
 SM_80 = {
     "backend": "cuda", "arch": 80, "family": "sm_8", "warp_size": 32, "max_threads_per_block": 1024,

@@ -1,0 +1,56 @@
+"""Where a case has died: in the code of the launcher, or in Triton's compiler."""
+
+import pytest
+
+from crosswarp.matrix.cell.asked import AskedSuite
+from crosswarp.matrix.cell.kinds.suite import item
+from crosswarp.matrix.cell.kinds.suite.plan import Item
+
+# The same code on each release, and each case costs seconds.
+pytestmark = pytest.mark.triton(">=3.9")
+
+SM_80 = {
+    "backend": "cuda", "arch": 80, "family": "sm_8", "warp_size": 32, "max_threads_per_block": 1024,
+    "shared_memory_optin": 166912, "registers_per_block": 65536, "multiprocessors": 108, "triton": ">=2.3.1",
+}  # fmt: skip
+MODULE = """
+import os
+import triton
+from crosswarp.kernels import Case, Kernel
+
+@triton.jit
+def kernel(x):
+    pass
+
+def die(*args, **kwargs):
+    os._exit(3)
+
+def launch(where):
+    if where == "compiler":
+        triton.compiler.ASTSource.make_ir = die
+    kernel[(1,)](1)
+    die()
+
+def inputs(case, device, generator):
+    return {"where": case.id}
+
+KERNEL = Kernel("dies", tuple(Case(id, "fp32", {}) for id in ("compiler", "after")), inputs, launch, launch,
+                {"fp32": 0.0})
+"""
+
+
+@pytest.mark.parametrize(("case", "phase"), [("compiler", "compile"), ("after", "host")])
+def test_a_death_is_the_host_codes_outside_of_the_compiler(in_fork, tmp_path, case, phase):
+    (tmp_path / "dies.py").write_text(MODULE)
+
+    def run():
+        spec = AskedSuite(
+            targets={"sm_80": SM_80},
+            suite=str(tmp_path),
+            time_limit=60,
+            cache=str(tmp_path / "cache"),
+        )
+        verdict = item.run(Item("sm_80", "compile", "bare", "dies", case), spec, lambda *cell: None)
+        return verdict.outcome, verdict.phase
+
+    assert in_fork(run) == ("crash", phase)
