@@ -167,6 +167,11 @@ def test_two_failures_of_a_log_are_two_and_one_line_installs_what_fixes_them():
     assert why_text.paste_for_all(found)[1] == (
         'compat.install(only=["reserved_options", "do_bench_arguments"])'
     )
+    # Each failure and the lines to paste come before any detail.
+    overview = why_text.terminal(found, None).partition("\n\n1. ")[0]
+    assert overview.startswith("3 failures, the likeliest cause of each:\n   1  line ")
+    assert "[liger-215] Triton <3.0" in " ".join(overview.split())
+    assert overview.endswith('compat.install(only=["reserved_options", "do_bench_arguments"])')
     lines, _, _ = LOGS["two ranks with two causes"]
     by_id = {one.id: one.failure for one in answers("\n".join(lines), ISSUES, SHIMS)}
     assert by_id["tl-libdevice"] != by_id["triton-key"]

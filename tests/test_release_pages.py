@@ -16,7 +16,7 @@ from crosswarp.reports.findings.releases import releases
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import pages
 from crosswarp.reports.page.model import Model
-from crosswarp.reports.text import release_pages
+from crosswarp.reports.text import diff_text, release_pages
 
 BREAKS_OF_3_9 = [
     "triton-10833", "cluster-square", "triton-11053", "triton-11602", "interpreter-scalar-mask",
@@ -61,6 +61,9 @@ def test_the_three_agree_for_every_release(model, known):
         rows = re.findall(r"^\| .* \|$", text.partition("## Breaks")[2].partition("\n## ")[0], re.M)
         assert len(rows[2:]) == len(one.diff.breaks), after
     assert ids(found[-1].diff.breaks) == BREAKS_OF_3_9
+    # All of them, before the details of any.
+    listed = diff_text.terminal(found[-1].diff).partition("\n\nBreaks (")[0]
+    assert re.findall(r"(?m)^- [^[]*\[([^]]+)\]$", listed) == BREAKS_OF_3_9
 
 
 @pytest.fixture

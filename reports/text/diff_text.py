@@ -40,6 +40,8 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
         *_taken(diff),
         fill("", verdict(diff)),
     ]
+    if len(diff.breaks) > 1 and not verbose:
+        parts.append("\n".join(map(_listed, diff.breaks)))
     for outcome in diff.counts:
         found = diff.of(outcome)
         if not found or (outcome == "changed" and not verbose):
@@ -85,6 +87,12 @@ def verdict(diff: Diff) -> str:
         if names:
             sentences.append(f"{plural(len(names), 'kernel')} {COMPARED[outcome].short}")
     return ". ".join(sentences) + "."
+
+
+def _listed(group: Group) -> str:
+    """A breaking change in a line or two, for the list of all that the details follow."""
+    issue = group.issue
+    return fill("- ", escape.line(f"{issue.title} [{issue.id}]" if issue else _title(group), 200))
 
 
 def message(group: Group) -> str:

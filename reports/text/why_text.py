@@ -97,15 +97,34 @@ def terminal(answers: Sequence[Answer], triton: str | None, build: str = "") -> 
         return nothing() + last
     shown = _chosen(answers)
     several = len({one.failure for one in shown}) > 1
-    parts = []
+    parts = [_overview(shown)] if several else []
     for number, answer in enumerate(shown, 1):
         parts.append(_spoken(number, answer, triton, several))
     if len(answers) > len(shown):
         parts.append(f"and {len(answers) - len(shown)} less likely: --format json has all.")
-    lines = paste_for_all(shown)
-    if len(set(_offered(shown))) > 1:
-        parts.append("For all of them:\n" + "\n".join("   " + line for line in lines))
+    if not several and len(set(_offered(shown))) > 1:
+        parts.append(_for_all(shown))
     return "\n\n".join(parts) + "\n" + last
+
+
+def _overview(shown: Sequence[Answer]) -> str:
+    """A log's failures, a line or two each with its likeliest answer, and the lines that fix all that compat can."""
+    first: dict[int, Answer] = {}
+    for one in shown:
+        first.setdefault(one.failure, one)
+    lines = [f"{len(first)} failures, the likeliest cause of each:"]
+    for failure, one in sorted(first.items()):
+        sure = "" if one.certain or one.known and one.fits else " (several causes)"
+        # An affected range says which releases a pin must leave out.
+        span = f" Triton {one.known.issue.triton}" if one.known and one.known.issue.triton else ""
+        text = f"line {one.number}: {title(one)} [{one.id}]{span}{sure}"
+        lines.append(fill(f"   {failure + 1}  ", escape.line(text, 400)))
+    return "\n".join(lines) + (f"\n\n{_for_all(shown)}" if _offered(shown) else "")
+
+
+def _for_all(shown: Sequence[Answer]) -> str:
+    lines = "\n".join("   " + line for line in paste_for_all(shown))
+    return f"All that compat fixes:\n{lines}"
 
 
 def _chosen(answers: Sequence[Answer]) -> list[Answer]:
