@@ -10,12 +10,12 @@
 
   python -m crosswarp.compat doctor [--json] [--guard MODE] [--timeout S]
       What is here, which shims are active and why, what to upgrade or pin.
-      Known issues that no shim heals are listed by `crosswarp doctor`.
+      Known issues that no shim fixes are listed by `crosswarp doctor`.
 
 MODE: auto (default) compiles in a child process what a known issue may kill the
 compiler with, by release, target and kernel; always every kernel; off none.
 
-Exit status: run: the script's. Otherwise 0 nothing known is left unhealed,
+Exit status: run: the script's. Otherwise 0 nothing known is left unfixed,
 1 something is, 2 usage, or there is no Triton here.
 
 What `run` covers: the process it starts in, its forks (DataLoader workers,
@@ -71,28 +71,28 @@ def _usage() -> str:
 
 def _options(arguments: List[str], with_value: Tuple[str, ...], flags: Tuple[str, ...] = ()):
     """The options in front of the first other word, and what is left: all of it belongs to the script."""
-    found = {}
+    options = {}
     while arguments:
         word, equals, value = arguments[0].partition("=")
         if word in ("-h", "--help"):
             print(_usage())
             raise SystemExit(0)
         if word in flags and not equals:
-            found[word] = "yes"
+            options[word] = "yes"
             arguments = arguments[1:]
         elif word in with_value:
             if not equals:
                 if len(arguments) < 2:
                     raise _Usage(f"{word} needs a value")
                 value = arguments[1]
-            found[word] = value
+            options[word] = value
             arguments = arguments[1 if equals else 2 :]
         else:
             break
-    guard = found.setdefault("--guard", "auto")
+    guard = options.setdefault("--guard", "auto")
     if guard not in GUARD_MODES:
         raise _Usage(f"--guard {guard} is not known: use one of {', '.join(GUARD_MODES)}")
-    return found, arguments
+    return options, arguments
 
 
 def _run(arguments: List[str]) -> int:

@@ -30,7 +30,9 @@ def has_run(name: str) -> bool:
 def found_by_others(asking: Any, name: str, path: Any, target: Any) -> Any:
     """The spec of module `name` by the finders on ``sys.meta_path`` other than `asking`; None where none has it."""
     # A finder of before Python 3.4 has no find_spec.
-    others = [one for one in sys.meta_path if one is not asking and hasattr(one, "find_spec")]
+    others = [
+        finder for finder in sys.meta_path if finder is not asking and hasattr(finder, "find_spec")
+    ]
     specs = (finder.find_spec(name, path, target) for finder in others)
     return next((spec for spec in specs if spec is not None), None)
 
@@ -53,7 +55,7 @@ class _After:
 
 
 def _forget(finder: Any) -> None:
-    sys.meta_path[:] = [one for one in sys.meta_path if one is not finder]
+    sys.meta_path[:] = [other for other in sys.meta_path if other is not finder]
 
 
 def after_execution(spec: Any, then: Any) -> Any:

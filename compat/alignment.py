@@ -44,11 +44,11 @@ _ANYTHING = Along(_MUCH, _MUCH, _MUCH)
 
 class _Operation(NamedTuple):
     name: str
-    said: str
+    text: str
 
     @property
     def operands(self) -> List[str]:
-        return _VALUE.findall(self.said)
+        return _VALUE.findall(self.text)
 
 
 class Alignment:
@@ -72,14 +72,14 @@ class Alignment:
         """Returns how many adjacent elements of a tile along an axis are known to be the same: a power of two."""
         while True:
             self._known.clear()
-            found = self._along(value, axis, 0).equal
+            equal = self._along(value, axis, 0).equal
             # A loop's variables are first assumed to be as regular as possible, until an iteration shows otherwise.
             held = {
-                key: _worst(*(self._along(one, key[1], 0) for one in self._carried[key[0]]))
+                key: _worst(*(self._along(operand, key[1], 0) for operand in self._carried[key[0]]))
                 for key in list(self._assumed)
             }
             if held == self._assumed:
-                return found
+                return equal
             self._assumed.update(held)
 
     def _read(self, ir: str) -> None:
@@ -115,32 +115,32 @@ class Alignment:
             return self._assumed.setdefault(key, _ANYTHING)
         if key not in self._known:
             # Deeper than any mask is.
-            found = UNKNOWN if depth > 100 else self._asked(value, axis, depth + 1)
+            along = UNKNOWN if depth > 100 else self._asked(value, axis, depth + 1)
             operation = self._made.get(value)
-            if operation and "tensor<" not in operation.said:
-                found = found._replace(equal=_MUCH)
-            self._known[key] = found
+            if operation and "tensor<" not in operation.text:
+                along = along._replace(equal=_MUCH)
+            self._known[key] = along
         return self._known[key]
 
     def _asked(self, value: str, axis: Optional[int], depth: int) -> Along:
         if value in self._turns:
-            start, step = (self._along(one, axis, depth) for one in self._turns[value])
+            start, step = (self._along(operand, axis, depth) for operand in self._turns[value])
             return Along(1, min(start.divisible, step.divisible), _MUCH)
         operation = self._made.get(value)
         if operation is None:
             divisible = self._arguments.get(value)
             return Along(1, _power(divisible), _MUCH) if divisible else UNKNOWN
-        name, said = operation
+        name, text = operation
         if name == "arith.constant":
-            number = _NUMBER.search(said)
-            equal = 1 if "dense<[" in said else _MUCH
+            number = _NUMBER.search(text)
+            equal = 1 if "dense<[" in text else _MUCH
             return Along(1, _power(int(number[1])) if number else 1, equal)
         if name == "tt.make_range":
-            limits = _RANGE.search(said)
+            limits = _RANGE.search(text)
             if axis is None or not limits:
                 return UNKNOWN
-            behind, one = int(limits[1]), int(limits[2])
-            return Along(_power(behind - one), _power(behind | one), 1)
+            behind, last = int(limits[1]), int(limits[2])
+            return Along(_power(behind - last), _power(behind | last), 1)
         operands = operation.operands
         if not operands:
             return UNKNOWN
@@ -148,14 +148,14 @@ class Alignment:
         if name == "tt.splat":
             return Along(1, self._along(first, None, depth).divisible, _MUCH)
         if name == "tt.expand_dims":
-            new = _AXIS.search(said)
+            new = _AXIS.search(text)
             if axis is None or not new:
                 return UNKNOWN
             if int(new[1]) == axis:
                 return Along(1, self._along(first, None, depth).divisible, _MUCH)
             return self._along(first, axis - (int(new[1]) < axis), depth)
         if name == "tt.broadcast":
-            shape = _SHAPE.search(said)
+            shape = _SHAPE.search(text)
             of = self._along(first, axis, depth)
             if axis is None or not shape:
                 return UNKNOWN
@@ -165,18 +165,20 @@ class Alignment:
             return self._along(first, axis, depth)
         if not name.startswith("arith."):
             return UNKNOWN
-        return _of_arithmetic(name, said, [self._along(one, axis, depth) for one in operands])
+        return _of_arithmetic(
+            name, text, [self._along(operand, axis, depth) for operand in operands]
+        )
 
 
-def _of_arithmetic(name: str, said: str, of: List[Along]) -> Along:
-    equal = min(one.equal for one in of)
+def _of_arithmetic(name: str, text: str, of: List[Along]) -> Along:
+    equal = min(operand.equal for operand in of)
     if len(of) != 2:
         return Along(1, 1, equal)
     left, right = of
     if name == "arith.cmpi":
-        if said.split()[0].rstrip(",") in _COUNTING_LEFT:
+        if text.split()[0].rstrip(",") in _COUNTING_LEFT:
             equal = max(equal, min(left.counting, left.divisible, right.divisible, right.equal))
-        elif said.split()[0].rstrip(",") in _COUNTING_RIGHT:
+        elif text.split()[0].rstrip(",") in _COUNTING_RIGHT:
             equal = max(equal, min(right.counting, right.divisible, left.divisible, left.equal))
         return Along(1, 1, equal)
     if name in ("arith.addi", "arith.subi"):

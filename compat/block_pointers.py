@@ -276,13 +276,11 @@ def _listed(values) -> list:
 
 
 def _integers(values, name: str) -> List[int]:
-    found = _listed(values)
-    if not all(isinstance(value, int) for value in found):
-        msg = (
-            f"{name} must hold integers that are known at compile time (tl.constexpr), not {found}"
-        )
+    integers = _listed(values)
+    if not all(isinstance(value, int) for value in integers):
+        msg = f"{name} must hold integers that are known at compile time (tl.constexpr), not {integers}"
         raise ValueError(msg)
-    return found
+    return integers
 
 
 def _scalars(values, name: str, semantic) -> list:

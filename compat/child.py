@@ -103,10 +103,10 @@ def _raised(error: BaseException) -> Tuple[str, str, str]:
         text = f"<without text: {type(another).__name__}>"
     name = str.__str__(type.__dict__["__name__"].__get__(type(error)))
     try:
-        told = text_of(error)
+        description = text_of(error)
     except BaseException:
-        told = f"{name}: {text}"
-    return name, text, told
+        description = f"{name}: {text}"
+    return name, text, description
 
 
 def _write(fd: int, frame: bytes, write=system.write) -> None:

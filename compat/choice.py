@@ -84,14 +84,14 @@ class Request(NamedTuple):
     def _reaches(self, shim: AnyShim, version: str) -> bool:
         if shim.name == GUARD_SHIM and self.guard != "auto":
             return self.guard == "always"
-        found = read(version)
-        if found.tested:
-            return in_window(shim.window, found.release)
+        reading = read(version)
+        if reading.tested:
+            return in_window(shim.window, reading.release)
         environment = read_environment(os.environ.get(ENVIRONMENT, ""))
         # Adding a name cannot break code that lacks it; how such a build's IR looks is unknown.
         if shim.tier == "names" or self.untested or environment.untested:
-            return in_window(shim.window, found.nearest)
-        return not _rewrites(shim) and in_window(shim.window, found.release)
+            return in_window(shim.window, reading.nearest)
+        return not _rewrites(shim) and in_window(shim.window, reading.release)
 
 
 def _rewrites(shim: AnyShim) -> bool:

@@ -58,9 +58,9 @@ class Entry(NamedTuple):
     def read(self) -> Optional[Dict[str, str]]:
         """The remembered crash, or None. A file that is foreign, incomplete or too large counts as none."""
         try:
-            found = json.loads("null" if self.path is None else _text_of(self.path))
-            crash = {name: str(found[name]) for name in ("kind", "reason", "stderr")}
-            return {"kernel": str(found["kernel"]), **crash} if "kernel" in found else crash
+            stored = json.loads("null" if self.path is None else _text_of(self.path))
+            crash = {name: str(stored[name]) for name in ("kind", "reason", "stderr")}
+            return {"kernel": str(stored["kernel"]), **crash} if "kernel" in stored else crash
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
 

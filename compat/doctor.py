@@ -122,8 +122,8 @@ def _torch(asked: Dict[str, Any], triton: Optional[str]) -> Optional[Dict[str, A
 def _devices(asked: Dict[str, Dict[str, Any]]) -> Dict[str, Any]:
     if asked["torch"].get("missing") == "torch":
         return {"listed": [], "error": "torch is not installed, so nobody could be asked"}
-    found = asked["devices"]
-    return {"listed": found.get("devices", []), "error": found.get("error")}
+    answer = asked["devices"]
+    return {"listed": answer.get("devices", []), "error": answer.get("error")}
 
 
 def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Dict[str, Any]]:
@@ -157,10 +157,10 @@ def _shims(guard: str, version: Optional[str], asked: Dict[str, Any]) -> List[Di
 
 
 def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
-    found: List[Dict[str, str]] = []
+    advice: List[Dict[str, str]] = []
 
     def say(level: str, about: str, text: str, do: str) -> None:
-        found.append({"level": level, "about": about, "text": text, "do": do})
+        advice.append({"level": level, "about": about, "text": text, "do": do})
 
     triton = report["triton"]
     if triton is None:
@@ -170,7 +170,7 @@ def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
             "There is no Triton in this environment.",
             "Run the doctor with the interpreter that runs your kernels: its python -m crosswarp.compat doctor.",
         )
-        return found  # fmt: skip
+        return advice  # fmt: skip
     if triton["error"]:
         say("problem", "triton", f"import triton fails: {triton['error']}", _mend_import(triton))
     _about_compat(report, say)
@@ -196,7 +196,7 @@ def _advice(report: Dict[str, Any]) -> List[Dict[str, str]]:
         )
         say("note", "crashes", f"{what} remembered: the guard does not compile that kernel and configuration again.",
             f"To have it tried again, delete the files in {report['crashes']['path']}.")  # fmt: skip
-    return found
+    return advice
 
 
 def _mend_import(triton: Dict[str, Any]) -> str:
@@ -221,7 +221,9 @@ def _about_compat(report: Dict[str, Any], say: Any) -> None:
 def _about_distributions(triton: Dict[str, Any], say: Any) -> None:
     listed = triton["distributions"]
     if len(listed) > 1:
-        names = ", ".join(f"{one['name']} {one['version']}" for one in listed)
+        names = ", ".join(
+            f"{distribution['name']} {distribution['version']}" for distribution in listed
+        )
         say("problem", "triton", f"Several distributions put their files into one folder: {names}.",
             "Uninstall all of them, then install one.")  # fmt: skip
     elif listed and listed[0]["name"] in vendors.KNOWN:
@@ -231,16 +233,16 @@ def _about_distributions(triton: Dict[str, Any], say: Any) -> None:
         say("note", "triton", f"import triton gives {triton['version']} from {triton['path']}; installed is "
             f"{listed[0]['name']} {listed[0]['version']}.",
             "Take the other folder off PYTHONPATH if that is not meant.")  # fmt: skip
-    for one in listed:
-        if one["as_published"] is False:
-            say("note", "triton", f"{one['library']} is not the file that {one['name']} {one['version']} installed.",
+    for item in listed:
+        if item["as_published"] is False:
+            say("note", "triton", f"{item['library']} is not the file that {item['name']} {item['version']} installed.",
                 "Reinstall it, unless you built it.")  # fmt: skip
 
 
 def _about_numpy(triton: Optional[str], numpy: Optional[str], say: Any) -> None:
-    found = pin(triton, numpy) if triton and numpy else None
-    if found is not None:
-        wanted = found[0]
+    wanted_numpy = pin(triton, numpy) if triton and numpy else None
+    if wanted_numpy is not None:
+        wanted = wanted_numpy[0]
         say("problem", "numpy", f"numpy {numpy} is too new for the interpreter of Triton {triton}: with "
             "TRITON_INTERPRET=1 it fails, or is wrong without an error. With the shims it is refused.",
             f"pip install '{wanted}'")  # fmt: skip
@@ -256,16 +258,16 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
         wanted = ", ".join(torch["asks_for"])
         say("note", "torch", f"torch {torch['version']} asks for {wanted}; here is Triton {triton['version']}.",
             f"pip install '{torch['asks_for'][0]}', unless the pair is meant.")  # fmt: skip
-    found = (
+    needs = (
         list(pairs.needs(torch["version"], triton["version"]))
         if torch["version"] and triton["version"]
         else []
     )
-    if found:
-        told = "; ".join(need.what for need in found)
-        names = ", ".join(dict.fromkeys(need.shim for need in found))
-        what = f"torch.compile of torch {torch['version']} needs of Triton {triton['version']}: {told}."
+    if needs:
+        reasons = "; ".join(need.what for need in needs)
+        names = ", ".join(dict.fromkeys(need.shim for need in needs))
+        what = f"torch.compile of torch {torch['version']} needs of Triton {triton['version']}: {reasons}."
         todo = f"python -m crosswarp.compat run SCRIPT, or compat.install() before torch.compile: {names}."
-        if not all(need.shim for need in found):
+        if not all(need.shim for need in needs):
             todo = "No shim brings that: use the Triton that this torch asks for."
         say("note", "torch", what, todo)

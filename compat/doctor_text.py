@@ -69,13 +69,15 @@ def _triton(triton: Any) -> List[str]:
     if triton is None:
         return _block("Triton", "not installed in this environment")
     lines = _block("Triton", triton["version"] or "of unknown version")
-    for one in triton["distributions"]:
-        told = f"distribution {one['name']} {one['version']}"
-        lines += _block("", told + (f" from {one['url']}" if one["url"] else ""))
-        if one["wheel_sha256"]:
-            lines += _block("", f"wheel sha256 {one['wheel_sha256']}")
-        if one["library_sha256"]:
-            lines += _block("", f"libtriton sha256 in RECORD {one['library_sha256']}")
+    for distribution in triton["distributions"]:
+        description = f"distribution {distribution['name']} {distribution['version']}"
+        lines += _block(
+            "", description + (f" from {distribution['url']}" if distribution["url"] else "")
+        )
+        if distribution["wheel_sha256"]:
+            lines += _block("", f"wheel sha256 {distribution['wheel_sha256']}")
+        if distribution["library_sha256"]:
+            lines += _block("", f"libtriton sha256 in RECORD {distribution['library_sha256']}")
     if triton["git"]:
         lines += _block("", f"git {triton['git']}")
     if triton["build"]:
@@ -89,9 +91,9 @@ def _torch(torch: Any) -> List[str]:
     if torch is None:
         return _block("torch", "not installed")
     parts = [str(torch["version"])]
-    for name, told in (("cuda", "CUDA"), ("hip", "HIP")):
+    for name, label in (("cuda", "CUDA"), ("hip", "HIP")):
         if torch[name]:
-            parts.append(f"{told} {torch[name]}")
+            parts.append(f"{label} {torch[name]}")
     if torch["git"]:
         parts.append(f"git {torch['git'][:12]}")
     lines = _block("torch", ", ".join(parts))
@@ -106,16 +108,16 @@ def _torch(torch: Any) -> List[str]:
 def _surroundings(report: Dict[str, Any]) -> List[str]:
     lines = []
     base = report["triton"]["path"] or "" if report["triton"] else ""
-    told = []
+    entries = []
     for tool in report["ptxas"]:
         inside = base and tool["path"].startswith(base)
         path = "triton" + tool["path"][len(base) :] if inside else _home(tool["path"])
         whose = "" if tool["from"] == "Triton" else f" ({tool['from']})"
-        told.append(f"{tool['version'] or 'unknown'}  {path}{whose}")
-    lines += _several("ptxas", told or ["none"])
+        entries.append(f"{tool['version'] or 'unknown'}  {path}{whose}")
+    lines += _several("ptxas", entries or ["none"])
     devices = [
-        f"{one['name']}, {one['target']}, {one['memory'] / 2**30:.0f} GiB"
-        for one in report["devices"]["listed"]
+        f"{device['name']}, {device['target']}, {device['memory'] / 2**30:.0f} GiB"
+        for device in report["devices"]["listed"]
     ]
     if not devices:
         devices = [f"none: {report['devices']['error'] or 'torch sees no GPU, which is fine'}"]
@@ -129,12 +131,12 @@ def _surroundings(report: Dict[str, Any]) -> List[str]:
     )
     lines += _several("Caches", [_cache(cache) for cache in report["caches"]])
     crashes = report["crashes"]
-    told = [f"{crashes['count'] or 'none'} remembered in {_home(crashes['path'])}"]
-    told += [
-        f"{one['kernel'] or 'a kernel'}: {one['reason']}, {one['when']}"
-        for one in crashes["listed"][:5]
+    entries = [f"{crashes['count'] or 'none'} remembered in {_home(crashes['path'])}"]
+    entries += [
+        f"{crash['kernel'] or 'a kernel'}: {crash['reason']}, {crash['when']}"
+        for crash in crashes["listed"][:5]
     ]
-    return lines + _several("Crashes", told)
+    return lines + _several("Crashes", entries)
 
 
 def _cache(cache: Dict[str, Any]) -> str:
@@ -168,12 +170,12 @@ def _issues(report: Dict[str, Any]) -> List[str]:
         state = _STATES[issue["state"]]
         lines += _wrapped(f"{state:9} {issue['id']}: {issue['title']}", "  ", " " * 12)
         if issue["state"] != "healed":
-            told = [short_link(issue["links"][0])]
+            parts = [short_link(issue["links"][0])]
             if issue["fixed_in"]:
-                told.append(f"fixed in Triton {issue['fixed_in']}")
+                parts.append(f"fixed in Triton {issue['fixed_in']}")
             if issue["workaround"]:
-                told.append(issue["workaround"])
-            lines += _wrapped("; ".join(told), " " * 12)
+                parts.append(issue["workaround"])
+            lines += _wrapped("; ".join(parts), " " * 12)
     return lines if issues else [*lines, "  none"]
 
 

@@ -42,17 +42,17 @@ def explain(kernel: Any, diff: bool = False) -> List[Explanation]:
     if function is not None and pipeline.acts_on(kernel) is None:
         compiled = pipeline.kernels_of(function)
     shims = {shim.name: shim for shim in all_shims()}
-    found: List[Explanation] = []
-    for one in compiled:
-        for act in pipeline.acts_on(one) or ():
+    explanations: List[Explanation] = []
+    for compilation in compiled:
+        for act in pipeline.acts_on(compilation) or ():
             shim = shims.get(act.fix)
             change = _diff(act.before, act.after) if diff and act.after else ""
-            said = Explanation(
+            explanation = Explanation(
                 act.fix, shim.symptom if shim else "", shim.link if shim else "", act.lines, change
             )
-            if said not in found:
-                found.append(said)
-    return found
+            if explanation not in explanations:
+                explanations.append(explanation)
+    return explanations
 
 
 def _diff(before: str, after: str) -> str:

@@ -85,21 +85,25 @@ def tritons() -> List[Dict[str, Any]]:
 
 
 def _distribution(name: str) -> Dict[str, Any]:
-    found = importlib.metadata.distribution(name)
-    tags = re.findall(r"^Tag: *(\S+)", found.read_text("WHEEL") or "", re.M)
-    origin = _direct_url(found)
+    distribution = importlib.metadata.distribution(name)
+    tags = re.findall(r"^Tag: *(\S+)", distribution.read_text("WHEEL") or "", re.M)
+    origin = _direct_url(distribution)
     archive = origin.get("archive_info") or {}
     library = next(
-        (f for f in found.files or () if re.fullmatch(r"\w*triton/_C/libtriton[^/]*\.so", str(f))),
+        (
+            f
+            for f in distribution.files or ()
+            if re.fullmatch(r"\w*triton/_C/libtriton[^/]*\.so", str(f))
+        ),
         None,
     )
     listed = library.hash if library is not None else None
     size = library.size if library is not None else None
     return {
         "name": name,
-        "version": found.version,
+        "version": distribution.version,
         "tags": tags,
-        "installer": (found.read_text("INSTALLER") or "").strip() or None,
+        "installer": (distribution.read_text("INSTALLER") or "").strip() or None,
         "url": origin.get("url"),
         # Of the whole wheel: known only when it was installed from an address.
         "wheel_sha256": (archive.get("hashes") or {}).get("sha256"),
@@ -111,9 +115,9 @@ def _distribution(name: str) -> Dict[str, Any]:
     }
 
 
-def _direct_url(found: importlib.metadata.Distribution) -> Dict[str, Any]:
+def _direct_url(distribution: importlib.metadata.Distribution) -> Dict[str, Any]:
     try:
-        read = json.loads(found.read_text("direct_url.json") or "{}")
+        read = json.loads(distribution.read_text("direct_url.json") or "{}")
     except ValueError:
         return {}
     return read if isinstance(read, dict) else {}
@@ -163,7 +167,7 @@ def requirements_on(distribution: str, names: Any) -> List[Requirement]:
         listed = importlib.metadata.requires(distribution) or []
     except importlib.metadata.PackageNotFoundError:
         return []
-    found = []
+    requirements = []
     for text in listed:
         try:
             requirement = Requirement(text)
@@ -172,18 +176,18 @@ def requirements_on(distribution: str, names: Any) -> List[Requirement]:
             # An extra, or what no installer could read either.
             continue
         if applies and requirement.name in names:
-            found.append(requirement)
-    return found
+            requirements.append(requirement)
+    return requirements
 
 
 def ptxas(triton: Optional[Path]) -> List[Dict[str, Any]]:
     """Every ptxas that Triton ships or is set to use, asked for its version."""
-    found = [(path, "Triton") for path in _shipped(triton)]
+    assemblers = [(path, "Triton") for path in _shipped(triton)]
     for name in ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"):
         chosen = os.environ.get(name)
         if chosen:
-            found.append((Path(chosen), name))
-    return [{"path": str(path), "from": whose, **_ask_ptxas(path)} for path, whose in found]
+            assemblers.append((Path(chosen), name))
+    return [{"path": str(path), "from": whose, **_ask_ptxas(path)} for path, whose in assemblers]
 
 
 def _shipped(triton: Optional[Path]) -> Iterator[Path]:
@@ -195,13 +199,13 @@ def _shipped(triton: Optional[Path]) -> Iterator[Path]:
 
 def _ask_ptxas(path: Path) -> Dict[str, Any]:
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [str(path), "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, timeout=PTXAS_SECONDS, check=False,
         ).stdout.decode("utf-8", "replace")  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return {"version": None, "error": str(error)}
-    match = re.search(r"\bV(\d[\d.]*)", said)
+    match = re.search(r"\bV(\d[\d.]*)", printed)
     return {"version": match[1] if match else None}
 
 

@@ -89,7 +89,7 @@ def has_hash_lock() -> bool:
     """Breakpoint: from Triton 3.5 on a kernel's function holds a lock, which cannot be pickled."""
     from triton.runtime.jit import JITFunction
 
-    makers = (getattr(vars(one).get("__init__"), "__code__", None) for one in JITFunction.__mro__)
+    makers = (getattr(vars(kind).get("__init__"), "__code__", None) for kind in JITFunction.__mro__)
     return any(code is not None and "_hash_lock" in code.co_names for code in makers)
 
 

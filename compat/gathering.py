@@ -57,14 +57,14 @@ def gather(src: Any, index: Any, axis: Any, _builder: Any = None, _generator: An
         if dimension != axis + 1:
             at = semantic.expand_dims(at, dimension, builder)
     wanted = semantic.expand_dims(index, axis + 1, builder)
-    kept = semantic.where(
+    selected = semantic.where(
         semantic.equal(wanted, at, builder),
         semantic.expand_dims(bits, axis, builder),
         semantic.full([1] * len(where), 0, bits.type.scalar, builder),
         builder,
     )
-    found = core.reduce(kept, axis + 1, _either, _builder=builder, _generator=_generator)
-    return back(found)
+    gathered = core.reduce(selected, axis + 1, _either, _builder=builder, _generator=_generator)
+    return back(gathered)
 
 
 def _checked(src: Any, index: Any, axis: int) -> Any:
@@ -77,7 +77,7 @@ def _checked(src: Any, index: Any, axis: int) -> Any:
     if not -len(shape) <= axis < len(shape):
         raise TypeError(f"gather axis {axis} must be < source rank ({len(shape)})")
     axis %= len(shape)
-    if any(one != two for at, (one, two) in enumerate(zip(shape, places)) if at != axis):
+    if any(size != two for at, (size, two) in enumerate(zip(shape, places)) if at != axis):
         raise TypeError(f"index dim {axis} must match the corresponding source dim")
     return axis, shape, places
 
@@ -89,15 +89,17 @@ def _as_bits(src: Any, builder: Any) -> Any:
         # A pointer is a number of 64 bits; smaller integers are widened.
         wide = tl.int64 if kind.is_ptr() or kind.int_bitwidth == 64 else tl.int32
         if kind.is_int() and kind.int_bitwidth >= 32:
-            return src, lambda found: found
-        return semantic.cast(src, wide, builder), lambda found: semantic.cast(found, kind, builder)
+            return src, lambda gathered: gathered
+        return semantic.cast(src, wide, builder), lambda gathered: semantic.cast(
+            gathered, kind, builder
+        )
     same = core.dtype(f"int{kind.primitive_bitwidth}")
     integers = semantic.bitcast(src, same, builder)
     if kind.primitive_bitwidth >= 32:
-        return integers, lambda found: semantic.bitcast(found, kind, builder)
+        return integers, lambda gathered: semantic.bitcast(gathered, kind, builder)
     return (
         semantic.cast(integers, tl.int32, builder),
-        lambda found: semantic.bitcast(semantic.cast(found, same, builder), kind, builder),
+        lambda gathered: semantic.bitcast(semantic.cast(gathered, same, builder), kind, builder),
     )
 
 

@@ -218,10 +218,10 @@ def _modules(gluon: Gluon) -> None:
     # Symptom: No module named 'triton.experimental.gluon.language.amd.gfx1250.tdm';
     # 'triton.experimental.gluon.language.amd.gfx1250' is not a package (3.9 and later), and cdna5 before.
     # Breakpoint: Triton 3.9 renamed it; delete with the last column before it.
-    for one, other in (("gfx1250", "cdna5"), ("cdna5", "gfx1250")):
-        gluon.add_module(f"amd.{one}", gluon.module(f"amd.{other}"))
+    for name_here, other in (("gfx1250", "cdna5"), ("cdna5", "gfx1250")):
+        gluon.add_module(f"amd.{name_here}", gluon.module(f"amd.{other}"))
         for name in ("async_copy", "cluster", "mbarrier", "tdm"):
-            gluon.add_module(f"amd.{one}.{name}", gluon.module(f"amd.{other}.{name}"))
+            gluon.add_module(f"amd.{name_here}.{name}", gluon.module(f"amd.{other}.{name}"))
 
 
 def _warp_specialize(gluon: Gluon) -> None:
@@ -237,8 +237,8 @@ def _warp_specialize(gluon: Gluon) -> None:
             return None
         pairs = [(given["default_partition"], _as_tuple(given["default_args"]))]
         shared = _as_tuple(given["worker_args"])
-        pairs += [(one, shared) for one in items(given["worker_partitions"])]
-        hidden = {name: one for name, one in given.items() if name not in _APART}
+        pairs += [(partition, shared) for partition in items(given["worker_partitions"])]
+        hidden = {name: value for name, value in given.items() if name not in _APART}
         regs = given.get("worker_num_regs")
         return (pairs, given["worker_num_warps"], regs), hidden
 
@@ -251,7 +251,7 @@ def _warp_specialize(gluon: Gluon) -> None:
         note_acted("gluon_names")
         pairs = [items(pair) for pair in items(given["functions_and_args"])]
         workers = [_Worker(function, items(arguments)) for function, arguments in pairs[1:]]
-        warps = [plain(one) for one in items(given["worker_num_warps"])]
+        warps = [plain(number) for number in items(given["worker_num_warps"])]
         regs = given.get("worker_num_regs")
         if plain(regs) is None:
             regs = [_share(_semantic.builder.options.num_warps, warps)] * len(warps)
@@ -259,7 +259,7 @@ def _warp_specialize(gluon: Gluon) -> None:
         made = own(
             pairs[0][1],
             pairs[0][0],
-            [one for worker in workers for one in worker.arguments],
+            [argument for worker in workers for argument in worker.arguments],
             workers,
             warps,
             regs,
@@ -314,7 +314,7 @@ class _Maker:
         """The result of the code generator's call of the default function or of a worker's."""
         if isinstance(function, _Worker):
             start = sum(
-                len(one.arguments) for one in self._workers[: self._workers.index(function)]
+                len(worker.arguments) for worker in self._workers[: self._workers.index(function)]
             )
             args = list(args)[start : start + len(function.arguments)]
             return self._generator.call_JitFunction(function.function, args, kwargs, **more)

@@ -61,7 +61,7 @@ def _without_blocks(known: Tuple[str, ...], *args: Any, **named: Any) -> Optiona
         known: parameters of this Triton.
     """
     at = next((i for i, name in enumerate(known) if name in (*_BY_NUMBERS, _BY_BASES)), len(known))
-    given = {name: one for name, one in named.items() if name in (*_BY_NUMBERS, _BY_BASES)}
+    given = {name: value for name, value in named.items() if name in (*_BY_NUMBERS, _BY_BASES)}
     rest = args[at:]
     if rest and _by_numbers(rest[0]) == (_BY_BASES in known):
         # By position; the positions are those of the other spelling.
@@ -70,25 +70,25 @@ def _without_blocks(known: Tuple[str, ...], *args: Any, **named: Any) -> Optiona
         args = args[:at]
     if not given.keys() - set(known) or not _is_one_block(given):
         return None
-    return args, {name: one for name, one in named.items() if name not in given}
+    return args, {name: value for name, value in named.items() if name not in given}
 
 
 def _by_numbers(cluster: Any) -> bool:
     """Whether a cluster is described by its number of blocks along each dimension, not by bases."""
     cluster = plain(cluster)
     return isinstance(cluster, int) or (
-        isinstance(cluster, (list, tuple)) and any(isinstance(one, int) for one in cluster)
+        isinstance(cluster, (list, tuple)) and any(isinstance(number, int) for number in cluster)
     )
 
 
 def _is_one_block(given: Dict[str, Any]) -> bool:
     numbers = [plain(given.get(name)) for name in _BY_NUMBERS[:2]]
     flat = [
-        one
+        each
         for number in numbers
-        for one in (number if isinstance(number, (list, tuple)) else [number])
+        for each in (number if isinstance(number, (list, tuple)) else [number])
     ]
-    return all(one in (None, 1) for one in flat) and not plain(given.get(_BY_BASES))
+    return all(number in (None, 1) for number in flat) and not plain(given.get(_BY_BASES))
 
 
 def _padded(gluon: Gluon, layout: Any) -> None:
@@ -129,7 +129,7 @@ def _mfma(gluon: Gluon, layout: Any) -> None:
                 other["instr_shape"] = tile
             else:
                 pairs = zip(known, args)
-                args = tuple(tile if name == "instr_shape" else one for name, one in pairs)
+                args = tuple(tile if name == "instr_shape" else value for name, value in pairs)
         if "elem_type" in other and has_depth:
             changed = True
             other["element_bitwidth"] = _bits(other.pop("elem_type"))

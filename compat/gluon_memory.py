@@ -107,10 +107,12 @@ def _without_clusters(named: Dict[str, Any], known: Any) -> Optional[Dict[str, A
         if name in named and name not in known
     ]
     for name in foreign:
-        said = plain(named[name])
-        if said and not (name == "cta_split_num" and all(one == 1 for one in said)):
+        value = plain(named[name])
+        if value and not (name == "cta_split_num" and all(number == 1 for number in value)):
             return None
-    return {name: one for name, one in named.items() if name not in foreign} if foreign else None
+    return (
+        {name: value for name, value in named.items() if name not in foreign} if foreign else None
+    )
 
 
 def _decided(layout: Any, element: Any) -> Any:
@@ -137,7 +139,7 @@ def _registers(gluon: Gluon, blackwell: Any) -> None:
         M, N, shape, num_warps, ctas_per_cga=None, cta_split_num=None, cta_order=None, _semantic=None
     ):  # fmt: skip
         split = plain(cta_split_num)
-        if split is not None and any(one != 1 for one in split):
+        if split is not None and any(number != 1 for number in split):
             msg = "get_tmem_32x32b_reg_layout of a cluster: leave cta_split_num out, or use Triton 3.5"
             raise NotImplementedError(msg)
         made = _blocked(language, plain(M), plain(N), plain(shape), plain(num_warps))

@@ -102,9 +102,9 @@ def plain(item: Any) -> Any:
     """`item` without constexpr, and a tuple of the language as one of Python's, at any depth."""
     item = value(item)
     if isinstance(item, list):
-        return [plain(one) for one in item]
+        return [plain(each) for each in item]
     if is_tuple(item):
-        return tuple(plain(one) for one in items(item))
+        return tuple(plain(each) for each in items(item))
     return item
 
 
@@ -130,7 +130,7 @@ def renamed(named: Dict[str, Any], names: Iterable[Tuple[str, str]], known: Tupl
     """`named` with each name that is not `known` under the other one of its pair; None where there is none."""
     other = dict(named)
     for pair in names:
-        for one, to in (pair, pair[::-1]):
-            if one in other and one not in known and to in known and to not in other:
-                other[to] = other.pop(one)
+        for spelling, to in (pair, pair[::-1]):
+            if spelling in other and spelling not in known and to in known and to not in other:
+                other[to] = other.pop(spelling)
     return None if other.keys() == named.keys() else other

@@ -30,9 +30,9 @@ def function(symbol: str) -> Optional[Callable[..., Any]]:
         re.sub("(ll|[fd])$", "", name),
         re.sub("^[fd](?=[a-z]+_rn$)", "", name),
     ):
-        found = _table().get(candidate)
-        if found is not None:
-            return found
+        operation = _table().get(candidate)
+        if operation is not None:
+            return operation
     return None
 
 
@@ -318,13 +318,13 @@ def _add_integers(table: Dict[str, Callable[..., Any]]) -> None:
             width = args[0].dtype.itemsize * 8
             mask = (1 << width) - 1
 
-            def one(*values):
+            def compute(*values):
                 return (
                     operation(width, *(int(v) if signed else int(v) & mask for v in values)) & mask
                 )
 
-            found = np.frompyfunc(one, len(args), 1)(*args)
-            return np.asarray(found).astype(getattr(np, f"uint{width}"))
+            results = np.frompyfunc(compute, len(args), 1)(*args)
+            return np.asarray(results).astype(getattr(np, f"uint{width}"))
 
         return call
 

@@ -273,8 +273,8 @@ def compile_guarded(
         return _in_child(compile_, src, args, kwargs, variant)
     if not _timed or _child or _state.looking or _state.guarding:
         return compile_(src, *args, **kwargs)
-    found, kernel = _look(compile_, src, args, kwargs)
-    return kernel if found else _compile_and_time(compile_, src, args, kwargs)
+    known, kernel = _look(compile_, src, args, kwargs)
+    return kernel if known else _compile_and_time(compile_, src, args, kwargs)
 
 
 def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: str = "") -> Any:
@@ -288,8 +288,8 @@ def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: 
     """
     if _child or _state.looking or _state.guarding:
         return compile_(src, *args, **kwargs)
-    found, kernel = _look(compile_, src, args, kwargs)
-    if found:
+    known, kernel = _look(compile_, src, args, kwargs)
+    if known:
         return kernel
     from . import crash_memory, locks
 
@@ -300,8 +300,8 @@ def _in_child(compile_: Callable, src: Any, args: tuple, kwargs: dict, variant: 
         return compile_(src, *args, **kwargs)
     with locks.held(crash_memory.lock_folder(), memory.key, _lock_seconds()) as waited:
         if waited:
-            found, kernel = _look(compile_, src, args, kwargs)
-            if found:
+            known, kernel = _look(compile_, src, args, kwargs)
+            if known:
                 return kernel
         _state.guarding = True
         try:
@@ -352,11 +352,11 @@ def _compile_in_child(
         _say_unguarded(error)
         return compile_(src, *args, **kwargs)
     if outcome.kind == "returned":
-        shims, said, processor = outcome.value
+        shims, messages, processor = outcome.value
         for shim in set(shims) - set(acted()):
             note_acted(shim)
         # The child's warnings went to a pipe that nobody reads.
-        for text in said:
+        for text in messages:
             say_without_raising(text)
         # The cache has it now.
         compiled = compile_(src, *args, **kwargs)

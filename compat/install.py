@@ -77,7 +77,11 @@ class _Here:
         version = triton_text() or ""
         named = [shim for shim in listed() if shim.name == name]
         requests = (*_standing, *_passing)
-        return {one.scope for one in requests if any(one.wants(shim, version) for shim in named)}
+        return {
+            request.scope
+            for request in requests
+            if any(request.wants(shim, version) for shim in named)
+        }
 
     def failed(self) -> Collection[str]:
         """Names of the shims that this copy cannot apply."""
@@ -216,9 +220,9 @@ def active() -> List[Shim]:
     """The shims that are installed now, by any copy of this library, in the order in which they were applied."""
     with _lock:
         return [
-            one.copy.record(one.shim) if hasattr(one.copy, "record") else one.shim
-            for one in COMMON.applied
-            if one.shim.name not in one.copy.failed()
+            applied.copy.record(applied.shim) if hasattr(applied.copy, "record") else applied.shim
+            for applied in COMMON.applied
+            if applied.shim.name not in applied.copy.failed()
         ]
 
 
@@ -280,9 +284,9 @@ def _apply() -> None:
     _say_untested(version)
     # Shims wrap each other in their order, so a shim added between is put under the later ones. Not if somebody else's
     # patch lies on ours: ours would stay below it and wrap twice.
-    covered = covered_by_others(one.patches for one in COMMON.applied)
+    covered = covered_by_others(applied.patches for applied in COMMON.applied)
     wanted = _chosen(version, stay=covered)
-    present = [(one.shim.name, one.copy) for one in COMMON.applied]
+    present = [(applied.shim.name, applied.copy) for applied in COMMON.applied]
     same = 0
     while same < min(len(wanted), len(present)) and present[same] == (
         wanted[same][0].name,
@@ -291,13 +295,13 @@ def _apply() -> None:
         same += 1
     if not (covered and set(present) <= {(shim.name, copy) for shim, copy in wanted}):
         _take_back(same)
-    in_place = {one.shim.name for one in COMMON.applied}
+    in_place = {applied.shim.name for applied in COMMON.applied}
     for shim, copy in wanted:
         if shim.name not in in_place and shim.name not in copy.failed():
             patches = copy.patches(shim, version)
             if patches is not None:
                 COMMON.applied.append(_Applied(shim, patches, copy))
-    names = [one.shim.name for one in COMMON.applied]
+    names = [applied.shim.name for applied in COMMON.applied]
     log(f"Triton {version}: installed {len(names)}: {', '.join(names) or 'none'}")
 
 
@@ -314,11 +318,11 @@ def _say_untested(version: str) -> None:
     ]
     if not held:
         return
-    found = read(version)
+    reading = read(version)
     why = (
         f"is newer than {TESTED_UP_TO}, the newest release that was tested"
-        if found.newer
-        else f"is no published release, and counts as {found.release}"
+        if reading.newer
+        else f"is no published release, and counts as {reading.release}"
     )
     say_without_raising(
         f"Triton {version[:80]} {why}: names of other releases are added, and {len(held)} other shims stay off, with "
@@ -333,32 +337,32 @@ def _chosen(version: str, stay: bool) -> List[Tuple[AnyShim, Any]]:
     The newest copy that has a shim applies it; of two copies of one release, the one that has more shims, because shims
     of one copy know of each other. `stay`: shims already applied remain with the copy that applied them.
     """
-    present = {one.shim.name: one for one in COMMON.applied}
+    present = {applied.shim.name: applied for applied in COMMON.applied}
     names = set().union(*(copy.wanted(version) for copy in COMMON.asking))
     ranked = COMMON.asking
     if len(ranked) > 1:
         ranked = sorted(ranked, key=lambda c: (c.version, len(c.shims())), reverse=True)
-    found: Dict[str, Tuple[AnyShim, Any]] = {}
+    chosen: Dict[str, Tuple[AnyShim, Any]] = {}
     for copy in ranked:
         for shim in _listed_by(copy):
             name = shim.name
             applied = present.get(name)
             at_it = applied is not None and applied.copy is copy
             # A copy does not try again a shim that it could not apply.
-            if name in names and name not in found and (at_it or name not in copy.failed()):
-                found[name] = (shim, copy)
+            if name in names and name not in chosen and (at_it or name not in copy.failed()):
+                chosen[name] = (shim, copy)
     if stay:
-        found.update(
-            {name: (one.shim, one.copy) for name, one in present.items() if name in found}
+        chosen.update(
+            {name: (applied.shim, applied.copy) for name, applied in present.items() if name in chosen}
         )  # fmt: skip
     # Each copy lists its shims in the order of their names.
-    return sorted(found.values(), key=lambda one: one[0].order)
+    return sorted(chosen.values(), key=lambda entry: entry[0].order)
 
 
 def _listed_by(copy: Any) -> Iterable[AnyShim]:
     # Breakpoint: a copy older than 2026-11-26 has only records.
-    found: Iterable[AnyShim] = copy.listed() if hasattr(copy, "listed") else copy.shims().values()
-    return found
+    shims: Iterable[AnyShim] = copy.listed() if hasattr(copy, "listed") else copy.shims().values()
+    return shims
 
 
 def _take_back(keep: int) -> None:
@@ -379,7 +383,7 @@ def _leave_out(shim: AnyShim, version: str, error: Exception) -> None:
         symptom = "its module cannot be imported"
     say_without_raising(
         f"the shim {shim.name} cannot be applied to Triton {version} and is left out ({why}). Everything else goes on; "
-        f"what it heals, Triton does as published: {symptom}. Please report this line to crosswarp with what "
+        f"without it you may still see: {symptom}. Please report this line to crosswarp with what "
         f"`python -m crosswarp.compat doctor` says; install(exclude=[{shim.name!r}]) asks for the rest without a word"
     )
 

@@ -57,7 +57,9 @@ def _forget(entry: Any) -> None:
         if entry in COMMON.waiting:
             COMMON.waiting.remove(entry)
             if not COMMON.waiting:
-                sys.meta_path[:] = [one for one in sys.meta_path if one is not COMMON.finder]
+                sys.meta_path[:] = [
+                    finder for finder in sys.meta_path if finder is not COMMON.finder
+                ]
                 COMMON.finder = None
 
 
@@ -110,8 +112,8 @@ def add_in_memory(
         _, first = np.unique(pointers[left], return_index=True)
         now = left[first]
         every = np.ones(now.shape, bool)
-        found = native.load(pointers[now], every, np.zeros(now.shape, values.dtype), values.dtype)
-        before[now] = found
-        native.store(pointers[now], add(found, values[now]).astype(values.dtype), every)
+        loaded = native.load(pointers[now], every, np.zeros(now.shape, values.dtype), values.dtype)
+        before[now] = loaded
+        native.store(pointers[now], add(loaded, values[now]).astype(values.dtype), every)
         left = np.delete(left, first)
     return interpreter.TensorHandle(before.reshape(shape), val.dtype.scalar)

@@ -24,7 +24,7 @@ from . import child, frames, monitor, system
 from .child import die_with_parent as die_with_parent
 
 # Bytes kept of a child's first and last output: the assertion is near the end, its cause may be at the start.
-KEPT_OUTPUT = 32 * 1024
+SHOWN_OUTPUT = 32 * 1024
 POLL_SECONDS = 0.05
 # Seconds to wait for a child that was killed. Only one that hangs inside a system call takes longer.
 _DEATH_SECONDS = 10.0
@@ -59,7 +59,7 @@ class Outcome:
         value: the function's result.
         raised: the exception, for ``raised``.
         reason: ``SIGABRT``, ``exit 0``, ``12 s``, ``4096 MiB``: for people and records.
-        output: its stdout and stderr, first and last `KEPT_OUTPUT` bytes.
+        output: its stdout and stderr, first and last `SHOWN_OUTPUT` bytes.
         seconds: wall time from fork to end.
         gone: whether it is unknown how it ended, because another part of this process took the child's status
             (`monitor`). That is an ``exit`` as well; the next child will have a monitor.
@@ -96,22 +96,22 @@ class Outcome:
 
 
 @dataclass
-class _Kept:
-    """The first and last `KEPT_OUTPUT` bytes of a stream."""
+class _HeadAndTail:
+    """The first and last `SHOWN_OUTPUT` bytes of a stream."""
 
     head: bytearray = field(default_factory=bytearray)
     tail: bytearray = field(default_factory=bytearray)
     dropped: int = 0
 
     def feed(self, data: bytes) -> None:
-        room = KEPT_OUTPUT - len(self.head)
+        room = SHOWN_OUTPUT - len(self.head)
         if room > 0:
             self.head += data[:room]
             data = data[room:]
         self.tail += data
-        if len(self.tail) > KEPT_OUTPUT:
-            self.dropped += len(self.tail) - KEPT_OUTPUT
-            del self.tail[:-KEPT_OUTPUT]
+        if len(self.tail) > SHOWN_OUTPUT:
+            self.dropped += len(self.tail) - SHOWN_OUTPUT
+            del self.tail[:-SHOWN_OUTPUT]
 
     def text(self) -> str:
         gap = f"\n… {self.dropped} bytes left out …\n".encode() if self.dropped else b""
@@ -154,7 +154,7 @@ class Child:
     pid: int
     result_fd: int
     output_fd: int
-    told: Optional[monitor.Told] = None
+    reports: Optional[monitor.Reports] = None
     _reader: frames.Reader = field(default_factory=frames.Reader)
     # It has ended, and its status was collected.
     _dead: bool = False
@@ -178,7 +178,7 @@ class Child:
             if on_message is not None:
                 on_message(message)
 
-        kept = _Kept()
+        output = _HeadAndTail()
         result: Optional[Outcome] = None
         stopped: Optional[Outcome] = None
         status: Optional[int] = None
@@ -192,7 +192,7 @@ class Child:
                     if not data:
                         selector.unregister(key.fd)
                     elif key.fd == self.output_fd:
-                        kept.feed(data)
+                        output.feed(data)
                     else:
                         result = self._frames(data, heard) or result
                 if until_result and (result is not None or self._reader.unreadable):
@@ -203,7 +203,7 @@ class Child:
                 ended, status = self._ended()
                 if ended:
                     break
-                pid = self.pid if self.told is None else self.told.pid
+                pid = self.pid if self.reports is None else self.reports.pid
                 stopped = _limits(pid, since, time_limit, memory_limit_mb)
                 if stopped is not None:
                     break
@@ -211,14 +211,14 @@ class Child:
                 # Processes that it left behind could go on writing for ever.
                 self.kill()
             for data in _left(self.output_fd):
-                kept.feed(data)
+                output.feed(data)
             for data in _left(self.result_fd) if result is None else ():
                 result = self._frames(data, heard) or result
         outcome = stopped or result or _ended(status)
         # A signal is more specific.
         if self._reader.unreadable and stopped is None and _ended(status).kind != "signal":
             outcome = Outcome("unreadable", reason=self._reader.unreadable)
-        outcome.output = kept.text()
+        outcome.output = output.text()
         outcome.seconds = system.monotonic() - started
         return outcome
 
@@ -232,9 +232,9 @@ class Child:
         Raises:
             OSError: its monitor could not fork it.
         """
-        if self.told is not None:
-            self.told.look(0)
-            return self.told.ended, self.told.status
+        if self.reports is not None:
+            self.reports.look(0)
+            return self.reports.ended, self.reports.status
         try:
             done, status = system.waitpid(self.pid, os.WNOHANG)
         except ChildProcessError:
@@ -273,8 +273,8 @@ class Child:
             system.killpg(self.pid, signal.SIGKILL)
         # It may have left its group. The number of a child that has ended may belong to another process by now.
         alone = [] if self._dead else [self.pid]
-        if self.told is not None and self.told.pid is not None and not self.told.ended:
-            alone.append(self.told.pid)
+        if self.reports is not None and self.reports.pid is not None and not self.reports.ended:
+            alone.append(self.reports.pid)
         for pid in alone:
             with contextlib.suppress(OSError):
                 system.kill(pid, signal.SIGKILL)
@@ -297,8 +297,8 @@ class Child:
         """Close the pipes from the child."""
         system.close(self.result_fd)
         system.close(self.output_fd)
-        if self.told is not None:
-            system.close(self.told.fd)
+        if self.reports is not None:
+            system.close(self.reports.fd)
 
 
 def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
@@ -349,7 +349,7 @@ def fork(function: Callable[[Callable[[Any], None]], Iterable[Any]]) -> Child:
         system.setpgid(pid, pid)
     for fd in reads:
         system.set_blocking(fd, False)
-    return Child(pid, reads[0], reads[1], monitor.Told(reads[2]) if len(reads) == 3 else None)
+    return Child(pid, reads[0], reads[1], monitor.Reports(reads[2]) if len(reads) == 3 else None)
 
 
 def _read(fd: int) -> bytes:

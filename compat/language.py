@@ -34,36 +34,36 @@ def __getattr__(name: str) -> Any:
 
     if name in ("math", "libdevice"):
         return _namespace(name)
-    found = _ours().get(name)
+    value = _ours().get(name)
     # Looked up at each access: the interpreter replaces attributes of triton.language while a kernel runs.
-    if found is None:
-        found = getattr(tl, name, None)
-    if found is None and name == "constexpr_function":
-        found = getattr(triton, name, None)
-    if found is not None:
-        return _for_interpreter(name, found)
+    if value is None:
+        value = getattr(tl, name, None)
+    if value is None and name == "constexpr_function":
+        value = getattr(triton, name, None)
+    if value is not None:
+        return _for_interpreter(name, value)
     msg = f"triton.language of Triton {triton.__version__} has no {name!r}, nor can crosswarp add it by name"
     if name in NEED_INSTALL:
         msg += ": call crosswarp.compat.install() first, then use tl." + name
     raise AttributeError(msg)
 
 
-def _for_interpreter(name: str, found: Any) -> Any:
+def _for_interpreter(name: str, value: Any) -> Any:
     """`found`, or in Triton's interpreter what stands in for it after an import by name, too.
 
     The interpreter replaces the attributes of triton.language while a kernel runs, and nothing that was imported.
     """
     from .tracing import MARK, handed_on, interpreting
 
-    if not interpreting() or not isinstance(found, types.FunctionType):
-        return found
+    if not interpreting() or not isinstance(value, types.FunctionType):
+        return value
     import triton.language as tl
 
-    @functools.wraps(found)
+    @functools.wraps(value)
     def call(*args: Any, **kwargs: Any) -> Any:
         for hidden in ("_builder", "_semantic"):
             kwargs.pop(hidden, None)
-        current = getattr(tl, name, found)
+        current = getattr(tl, name, value)
         if getattr(current, MARK, False):
             return current(*args, **kwargs, **handed_on())
         return current(*args, **kwargs)
@@ -85,7 +85,7 @@ def _ours() -> Dict[str, Any]:
         from . import old_arguments, old_language
 
         names = {**old_language.NAMES, **old_arguments.NAMES}
-        return {name: found for name, found in names.items() if name not in NEED_INSTALL}
+        return {name: value for name, value in names.items() if name not in NEED_INSTALL}
     if features.has_descriptors() or features.has_experimental_descriptors():
         from .shims import descriptor_names
 

@@ -129,15 +129,15 @@ def ready_to_fork() -> None:
 
 def existing(*kinds: type) -> List[Any]:
     """Every object of these very classes that the garbage collector knows, or that a kernel of some module holds."""
-    found = {id(thing): thing for thing in _collected(*kinds)}
+    objects = {id(thing): thing for thing in _collected(*kinds)}
     if _ready_with is None and not gc.get_freeze_count():
-        return list(found.values())
+        return list(objects.values())
     # The collector does not list frozen objects, as in a forked child: look where kernels are.
     for thing in _kernels_of_modules() if _ready_with is None else _ready_with:
-        for one in (thing, *(getattr(thing, "configs", None) or ())):
-            if type(one) in kinds:
-                found[id(one)] = one
-    return list(found.values())
+        for holder in (thing, *(getattr(thing, "configs", None) or ())):
+            if type(holder) in kinds:
+                objects[id(holder)] = holder
+    return list(objects.values())
 
 
 def _collected(*kinds: type) -> List[Any]:
@@ -149,18 +149,18 @@ def _kernels_of_modules() -> List[Any]:
     from triton.runtime.jit import KernelInterface
 
     classes = _with_subclasses(KernelInterface)
-    found = []
+    kernels = []
     for module in list(sys.modules.values()):
         # A hundred thousand names and more.
         for thing in list(getattr(module, "__dict__", {}).values()):
             while type(thing) in classes:
-                found.append(thing)
+                kernels.append(thing)
                 thing = getattr(thing, "fn", None)
-    return found
+    return kernels
 
 
 def _with_subclasses(kind: Any) -> Set[Any]:
-    return {kind}.union(*(_with_subclasses(one) for one in kind.__subclasses__()))
+    return {kind}.union(*(_with_subclasses(subclass) for subclass in kind.__subclasses__()))
 
 
 def with_option(src: Any, name: str, asked: int, value: int) -> Any:

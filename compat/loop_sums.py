@@ -65,10 +65,10 @@ def has_broken_sum(ttir: str, checks_uses: bool = False) -> bool:
 
 
 def _is_broken(lines: List[_Line], reduce: _Line, checks_uses: bool) -> bool:
-    found = _REDUCE.match(reduce.text)
-    if found is None:
+    match = _REDUCE.match(reduce.text)
+    if match is None:
         return False
-    result, source, axis = found.groups()
+    result, source, axis = match.groups()
     region = [line for line in _below(lines, reduce) if line.made]
     end = lines[reduce.number + len(list(_below(lines, reduce))) + 1]
     shape = _SHAPE.search(end.text)

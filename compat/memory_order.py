@@ -32,13 +32,17 @@ def may_store_above_a_load(reached: Iterable[Any]) -> bool:
 
     A loop counts if it may remain in the IR. Code that it calls, or unrolls, is part of it.
     """
-    found = list(reached)
-    functions = [item for item in found if isinstance(getattr(item, "src", None), str)]
-    if _NOTHING.union(*map(_words_of, found)) != _BOTH:
+    functions_and_classes = list(reached)
+    functions = [
+        item for item in functions_and_classes if isinstance(getattr(item, "src", None), str)
+    ]
+    if _NOTHING.union(*map(_words_of, functions_and_classes)) != _BOTH:
         return False
     functions = [item for item in functions if _LOOP.search(item.src)]
     # These have methods of any name.
-    aggregates = any(getattr(item, "__triton_aggregate__", False) is True for item in found)
+    aggregates = any(
+        getattr(item, "__triton_aggregate__", False) is True for item in functions_and_classes
+    )
     return any(_Function(item, aggregates).does() for item in functions)
 
 
@@ -148,8 +152,8 @@ class _Function:
         """Whether it is a call of Python's or Triton's range, not of another function of that name."""
         if not isinstance(turns, ast.Call) or _last_name(turns.func) != "range":
             return False
-        found = self._lookup(turns.func)
-        return found is range or _is_tritons(found) or isinstance(turns.func, ast.Attribute)
+        function = self._lookup(turns.func)
+        return function is range or _is_tritons(function) or isinstance(turns.func, ast.Attribute)
 
     def _lookup(self, node: ast.expr) -> Any:
         """The object that a name, or a name in a module, stands for."""
@@ -165,11 +169,11 @@ class _Function:
     def _done_by(self, function: ast.expr) -> _Event:
         """The reads and writes of a call of it."""
         named = _words(_last_name(function))
-        found = self._lookup(function)
-        if isinstance(getattr(found, "src", None), str):
-            return named | _done_in(found)
-        if _is_tritons(found) or getattr(found, "__module__", None) == "builtins":
-            return named | _words_of(found)
+        callee = self._lookup(function)
+        if isinstance(getattr(callee, "src", None), str):
+            return named | _done_in(callee)
+        if _is_tritons(callee) or getattr(callee, "__module__", None) == "builtins":
+            return named | _words_of(callee)
         # A tensor's method has the effect of its name; any other may do anything.
         known = isinstance(function, ast.Attribute) and not self._aggregates
         return named if known and (named or _last_name(function) in _tensor_methods()) else _BOTH
@@ -179,8 +183,8 @@ def _is_target(node: ast.AST) -> bool:
     return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
-def _is_tritons(found: Any) -> bool:
-    module = getattr(found, "__module__", None)
+def _is_tritons(value: Any) -> bool:
+    module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == "triton"
 
 

@@ -60,7 +60,7 @@ def become(status_fd: int, others: Tuple[int, ...]) -> int:
         system.leave(0)
 
 
-class Told:
+class Reports:
     """A monitor's reports so far, on `fd`, which does not block.
 
     Attributes:

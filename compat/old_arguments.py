@@ -53,7 +53,7 @@ def dot(
     )
 
 
-def _kept(result, axis, rank, _builder):
+def _with_reduced_axes(result, axis, rank, _builder):
     """`result` of a reduction along `axis` of `rank` axes, with the reduced axes restored, one long."""
     if axis is not None:
         return core.expand_dims(result, axis, _builder=_builder)
@@ -74,7 +74,7 @@ def reduce(input, axis, combine_fn, keep_dims=False, _builder=None, _generator=N
     results = core.reduce(tensors, axis, combine_fn, _builder=_builder, _generator=_generator)
     if value(keep_dims):
         rank = len(tensors[0].shape)
-        results = tuple(_kept(result, axis, rank, _builder) for result in results)
+        results = tuple(_with_reduced_axes(result, axis, rank, _builder) for result in results)
     return results[0] if isinstance(input, tl.tensor) else results
 
 
@@ -92,8 +92,8 @@ def _reduction(native):
             return result
         rank = len(input.shape)
         if isinstance(result, tuple):
-            return tuple(_kept(item, axis, rank, _builder) for item in result)
-        return _kept(result, axis, rank, _builder)
+            return tuple(_with_reduced_axes(item, axis, rank, _builder) for item in result)
+        return _with_reduced_axes(result, axis, rank, _builder)
 
     return call
 

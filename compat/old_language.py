@@ -169,10 +169,10 @@ def split(a, _builder=None, _generator=None):
     halves = []
     for half in (0, 1):
         mine = semantic.equal(which, core._to_tensor(half, _builder), _builder)
-        kept = core.where(mine, bits, zero, _builder=_builder)
+        masked = core.where(mine, bits, zero, _builder=_builder)
         # The other of the two is zero, so their XOR is this one, bit for bit.
-        one = tl.standard.xor_sum(kept, len(shape) - 1, _builder=_builder, _generator=_generator)
-        halves.append(back(one))
+        part = tl.standard.xor_sum(masked, len(shape) - 1, _builder=_builder, _generator=_generator)
+        halves.append(back(part))
     return tuple(halves)
 
 

@@ -90,8 +90,8 @@ class Origins:
         return self._in(self._around[number], name)
 
     def _in(self, around: Sequence[int], name: str) -> Origin:
-        found = (self._of.get((region, name)) for region in reversed(around))
-        return next(filter(None, found), UNKNOWN)
+        origins = (self._of.get((region, name)) for region in reversed(around))
+        return next(filter(None, origins), UNKNOWN)
 
     def _read(self, lines: Sequence[str]) -> None:
         self._here = (_OUTSIDE,)
@@ -124,21 +124,21 @@ class Origins:
                     self._of[self._here[-1], result[1]] = self._origin(text, result[3])
 
     def _opened(self, text: str, number: int) -> Optional[_Region]:
-        found = _REGION.match(text)
-        if found is None:
+        match = _REGION.match(text)
+        if match is None:
             return None
-        made = found["made"]
+        made = match["made"]
         results = [] if made is None else [made]
-        if found["count"]:
-            results = [f"{made}#{each}" for each in range(int(found["count"]))]
+        if match["count"]:
+            results = [f"{made}#{each}" for each in range(int(match["count"]))]
         handed = _HANDED.search(text)
         pairs = _PAIR.findall(handed[1]) if handed else []
         before = [self._in(self._here, value) for _, value in pairs]
         carried = [name for name, _ in pairs]
         self._put(number, carried, before)
-        if found["kind"] == "for":
+        if match["kind"] == "for":
             self._put(self._here[-1], results, before)
-        return _Region(found["kind"], self._here[-1], number, results, carried, [])
+        return _Region(match["kind"], self._here[-1], number, results, carried, [])
 
     def _end(self, region: _Region, ends: "re.Match[str]") -> None:
         values = [self._in(self._here, name) for name in _VALUE.findall(ends["values"])]
@@ -153,9 +153,11 @@ class Origins:
     def _put(self, region: int, names: Iterable[str], values: Iterable[Origin]) -> None:
         """Add the origins that these names of a region may have."""
         for name, other in zip(names, values):
-            one = self._of.get((region, name), UNKNOWN)
+            known = self._of.get((region, name), UNKNOWN)
             self._of[region, name] = Origin(
-                min(one.bits, other.bits), one.turned or other.turned, one.product or other.product
+                min(known.bits, other.bits),
+                known.turned or other.turned,
+                known.product or other.product,
             )
 
     def _origin(self, text: str, operation: str) -> Origin:
@@ -165,17 +167,17 @@ class Origins:
             return Origin(here, False, True)
         before = [self._in(self._here, name) for name in _VALUE.findall(text)[1:]]
         if operation == "tt.trans":
-            return Origin(here, True, any(one.product for one in before))
+            return Origin(here, True, any(origin.product for origin in before))
         if not _ELEMENTWISE.match(operation):
             return Origin(here, False, False)
         return Origin(
-            min([here, *(one.bits for one in before)]),
-            any(one.turned for one in before),
-            any(one.product for one in before),
+            min([here, *(origin.bits for origin in before)]),
+            any(origin.turned for origin in before),
+            any(origin.product for origin in before),
         )
 
 
 def bits_of(kind: str) -> int:
     """The bits of an element type, such as ``bf16``."""
-    found = _BITS.match(kind)
-    return int(found[1]) if found else UNKNOWN.bits
+    match = _BITS.match(kind)
+    return int(match[1]) if match else UNKNOWN.bits

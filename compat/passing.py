@@ -54,7 +54,7 @@ def explain(error: Optional[BaseException]) -> None:
 
 
 def _noted(error: BaseException) -> bool:
-    return any(MARK in str(one) for one in getattr(error, "__notes__", ()))
+    return any(MARK in str(note) for note in getattr(error, "__notes__", ()))
 
 
 class _Hooks:

@@ -43,10 +43,10 @@ def ask(guard: str, seconds: float) -> Dict[str, Dict[str, Any]]:
         finally:
             _kill(child)
         out.seek(0)
-        told = out.read()
+        output = out.read()
         err.seek(max(0, err.seek(0, os.SEEK_END) - _TAIL))
         printed = err.read().decode("utf-8", "replace").strip().splitlines()
-    return _found(told, ended, printed[-1] if printed else "")
+    return _answers(output, ended, printed[-1] if printed else "")
 
 
 def _places() -> List[str]:
@@ -55,20 +55,20 @@ def _places() -> List[str]:
     return [path for path in sys.path if path and os.path.abspath(path) != here]
 
 
-def _found(told: bytes, ended: str, last: str) -> Dict[str, Dict[str, Any]]:
-    found = {}
-    for line in told.splitlines():
+def _answers(output: bytes, ended: str, last: str) -> Dict[str, Dict[str, Any]]:
+    answers = {}
+    for line in output.splitlines():
         try:
-            found.update(json.loads(line.decode("utf-8")))
+            answers.update(json.loads(line.decode("utf-8")))
         except ValueError:
             continue
     why = f"{ended}: {last}" if last else ended
     for name in STAGES:
         # The first stage without an answer is the one in which the child ended; later ones were never asked.
-        if name not in found:
-            found[name] = {"error": why, "died": True}
+        if name not in answers:
+            answers[name] = {"error": why, "died": True}
             why = f"not asked, because the child ended before: {ended}"
-    return found
+    return answers
 
 
 def _ended(status: int) -> str:
@@ -97,12 +97,12 @@ def answer(guard: str) -> None:
     vendors.serve()
     for name, stage in STAGES.items():
         try:
-            found = stage(guard)
+            facts = stage(guard)
         except BaseException as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
+            facts = {"error": f"{type(error).__name__}: {error}"}
             if isinstance(error, ModuleNotFoundError):
-                found["missing"] = error.name
-        print(json.dumps({name: found}, default=str), file=out, flush=True)
+                facts["missing"] = error.name
+        print(json.dumps({name: facts}, default=str), file=out, flush=True)
 
 
 def _triton(guard: str) -> Dict[str, Any]:
@@ -141,15 +141,17 @@ def _torch(guard: str) -> Dict[str, Any]:
 def _devices(guard: str) -> Dict[str, Any]:
     import torch
 
-    found = []
+    devices = []
     for number in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(number)
         if getattr(torch.version, "hip", None):
             target = properties.gcnArchName.split(":")[0]
         else:
             target = f"sm_{properties.major}{properties.minor}"
-        found.append({"name": properties.name, "target": target, "memory": properties.total_memory})
-    return {"devices": found}
+        devices.append(
+            {"name": properties.name, "target": target, "memory": properties.total_memory}
+        )
+    return {"devices": devices}
 
 
 STAGES = {"triton": _triton, "shims": _shims, "torch": _torch, "devices": _devices}

@@ -179,10 +179,10 @@ def covered_by_others(stack: Iterable[Patches]) -> bool:
     return not all(_holds(vars(owner).get(name), ours) for owner, name, ours in last.values())
 
 
-def _holds(found: Any, ours: Any) -> bool:
-    while found is not ours:
-        found = inner(found)
-        if found is None:
+def _holds(value: Any, ours: Any) -> bool:
+    while value is not ours:
+        value = inner(value)
+        if value is None:
             return False
     return True
 

@@ -85,13 +85,13 @@ def _run(prepare: Callable[[], Any]) -> None:
             exec(*code)
     except BaseException:
         # The exception goes on as it is, so that status, SystemExit and Ctrl-C end the process as they always do.
-        told = sys.excepthook
+        show = sys.excepthook
 
         def without_our_frames(kind, error, trace):
             trace = _after_us(trace)
             if error is not None:
                 error.__traceback__ = trace
-            told(kind, error, trace)
+            show(kind, error, trace)
 
         sys.excepthook = without_our_frames
         raise
@@ -99,16 +99,16 @@ def _run(prepare: Callable[[], Any]) -> None:
 
 def _after_us(trace: Optional[types.TracebackType]) -> Optional[types.TracebackType]:
     """The part of a traceback below the last frame of this file at its top: what ``python`` itself would show."""
-    at, found = trace, trace
+    at, after = trace, trace
     ours = False
     while at is not None:
         if at.tb_frame.f_code.co_filename == __file__:
             ours = True
-            found = at.tb_next
+            after = at.tb_next
         elif ours:
             break
         at = at.tb_next
-    return found
+    return after
 
 
 def _set_first_on_path(folder: str) -> None:

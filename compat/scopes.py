@@ -22,8 +22,8 @@ def in_scope(shim: str, kernel: Any) -> bool:
 
 def _packages(shim: str) -> Set[Optional[str]]:
     """The packages for which `shim` was asked for, of any copy of this library; None among them for everywhere."""
-    found: Set[Optional[str]] = set()
+    packages: Set[Optional[str]] = set()
     for copy in tuple(COMMON.asking):
-        found.update(copy.scopes(shim) if hasattr(copy, "scopes") else (None,))
+        packages.update(copy.scopes(shim) if hasattr(copy, "scopes") else (None,))
     # Installed without a request: in a test, or while somebody uninstalls.
-    return found or {None}
+    return packages or {None}

@@ -15,10 +15,10 @@ _LONGEST = 1 << 20
 
 def text_of(error: BaseException) -> str:
     """The traceback of `error` and of the exceptions that led to it, at most a megabyte of it."""
-    found: List[BaseException] = []
-    whole = _reach(error, found)
-    for one in found:
-        _leave_files_alone(one)
+    errors: List[BaseException] = []
+    whole = _reach(error, errors)
+    for part in errors:
+        _leave_files_alone(part)
     if whole:
         return "".join(traceback.format_exception(type(error), error, error.__traceback__))[
             -_LONGEST:
@@ -30,23 +30,23 @@ def text_of(error: BaseException) -> str:
     )
 
 
-def _reach(error: BaseException, found: List[BaseException]) -> bool:
+def _reach(error: BaseException, reached: List[BaseException]) -> bool:
     """Collect `error` and its causes, each as often as it would be shown; returns whether that comes to an end."""
     left: List[Any] = [error]
     while left:
-        one = left.pop()
-        if not isinstance(one, BaseException):
+        part = left.pop()
+        if not isinstance(part, BaseException):
             continue
-        found.append(one)
-        if len(found) > _MOST:
+        reached.append(part)
+        if len(reached) > _MOST:
             return False
-        within = getattr(one, "exceptions", ())
+        within = getattr(part, "exceptions", ())
         left += within if isinstance(within, (tuple, list)) else ()
-        cause = one.__cause__
+        cause = part.__cause__
         if cause is not None:
             left.append(cause)
-        elif not one.__suppress_context__:
-            left.append(one.__context__)
+        elif not part.__suppress_context__:
+            left.append(part.__context__)
     return True
 
 

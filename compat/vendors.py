@@ -41,7 +41,7 @@ KNOWN = {
     "triton-windows": Known("triton", "a build of Triton for Windows, by its community", False),
 }
 # A vendor's build that is a separate column -> its package.
-PACKAGES = {name: one.package for name, one in KNOWN.items() if one.changed}
+PACKAGES = {name: vendor.package for name, vendor in KNOWN.items() if vendor.changed}
 
 
 class Build(NamedTuple):
@@ -113,10 +113,10 @@ def named(text: str) -> str:
     """The answer of `about` for the first vendor's build that a log names with its version, as ``pip list`` does; or
     ""."""
     names = "|".join(name.replace("-", "[-_]") for name in PACKAGES)
-    found = re.search(rf"(?<![\w-])({names})(?:==|[ \t@-]{{1,40}})v?(\d[\w.]{{0,40}})", text)
-    if found is None:
+    match = re.search(rf"(?<![\w-])({names})(?:==|[ \t@-]{{1,40}})v?(\d[\w.]{{0,40}})", text)
+    if match is None:
         return ""
-    return about(found.group(1).replace("_", "-"), _release(found.group(2).rstrip(".")))
+    return about(match.group(1).replace("_", "-"), _release(match.group(2).rstrip(".")))
 
 
 def serve() -> Optional[Build]:
@@ -175,7 +175,7 @@ class _Loader:
         self._spec = module.__spec__
         # The build imports its modules under its name; code that searches the loaded modules expects Triton's.
         package, _, _ = self._own.partition(".")
-        for name in [one for one in sys.modules if one.startswith(f"{self._own}.")]:
+        for name in [module for module in sys.modules if module.startswith(f"{self._own}.")]:
             sys.modules.setdefault(f"triton{name[len(package) :]}", sys.modules[name])
         return module
 

@@ -69,8 +69,8 @@ def _in_plain_window(window: str, version: str) -> Optional[bool]:
 
     A process that installs asks for eighty specifiers, and need not import packaging for them.
     """
-    found = _numbers(version)
-    if found is None:
+    numbers = _numbers(version)
+    if numbers is None:
         return None
     inside = True
     for clause in window.split(","):
@@ -81,8 +81,8 @@ def _in_plain_window(window: str, version: str) -> Optional[bool]:
         wanted = _numbers(text[:-2] if whole else text)
         if wanted is None or sign not in _COMPARED:
             return None
-        length = len(wanted) if whole else max(len(found), len(wanted))
-        inside = inside and _COMPARED[sign](_padded(found, length), _padded(wanted, length))
+        length = len(wanted) if whole else max(len(numbers), len(wanted))
+        inside = inside and _COMPARED[sign](_padded(numbers, length), _padded(wanted, length))
     return inside
 
 
@@ -146,8 +146,8 @@ def read(text: str) -> Found:
     try:
         version = Version(text)
     except (InvalidVersion, ValueError):
-        found = _NUMBERS.match(text)
-        release, published = (found[1] if found else TESTED_UP_TO), False
+        match = _NUMBERS.match(text)
+        release, published = (match[1] if match else TESTED_UP_TO), False
     else:
         release = version.base_version
         built_for = version.local is None or bool(_BUILT_FOR.match(version.local))
@@ -176,22 +176,22 @@ def would_install(wanted: "SpecifierSet", version: str) -> bool:
         return False
 
 
-def same_public(found: str, planned: str) -> bool:
+def same_public(actual: str, planned: str) -> bool:
     """Whether the version found is the one planned. A local part (`+cpu`) says how it was built, not what it is."""
     from packaging.version import InvalidVersion, Version
 
     try:
-        one, other = Version(found), Version(planned)
+        present, other = Version(actual), Version(planned)
     except InvalidVersion:
-        return found == planned
-    return one == other if other.local else one.public == other.public
+        return actual == planned
+    return present == other if other.local else present.public == other.public
 
 
-def as_planned(name: str, found: str, planned: str) -> bool:
+def as_planned(name: str, actual: str, planned: str) -> bool:
     """Whether an environment's `name` is the one planned: a Python is planned to the minor, or to the patch."""
     if name == "python":
-        return f"{found}.".startswith(f"{planned}.")
-    return same_public(found, planned)
+        return f"{actual}.".startswith(f"{planned}.")
+    return same_public(actual, planned)
 
 
 def numbers(text: str) -> Tuple[int, ...]:
@@ -230,8 +230,8 @@ def triton_version() -> Optional[str]:
 
 def torch_version() -> Optional[str]:
     """The version of the imported torch, else of the installed one; None if there is none."""
-    found = getattr(sys.modules.get("torch"), "__version__", None)
-    return _installed_torch() if found is None else str(found)
+    version = getattr(sys.modules.get("torch"), "__version__", None)
+    return _installed_torch() if version is None else str(version)
 
 
 @functools.lru_cache(maxsize=1)
@@ -249,9 +249,11 @@ def _installed_torch() -> Optional[str]:
     from importlib import metadata
 
     try:
-        found = metadata.distribution("torch")
+        distribution = metadata.distribution("torch")
     except metadata.PackageNotFoundError:
         return None
     # `found.version` reads the whole description as an e-mail, which takes ten times as long.
-    header, _, rest = (found.read_text("METADATA") or "").partition("\nVersion:")
-    return rest.partition("\n")[0].strip() if "\n\n" not in header and rest else found.version
+    header, _, rest = (distribution.read_text("METADATA") or "").partition("\nVersion:")
+    return (
+        rest.partition("\n")[0].strip() if "\n\n" not in header and rest else distribution.version
+    )

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from crosswarp.compat.isolate import KEPT_OUTPUT, Outcome, fork, run_isolated
+from crosswarp.compat.isolate import SHOWN_OUTPUT, Outcome, fork, run_isolated
 
 
 def run(function, **options):
@@ -98,7 +98,7 @@ def test_fifty_megabytes_on_stderr_neither_block_nor_fill():
     assert outcome.value == "done"
     assert outcome.output.startswith("first words")
     assert outcome.output.endswith("last words\n")
-    assert len(outcome.output) < 2 * KEPT_OUTPUT + 200
+    assert len(outcome.output) < 2 * SHOWN_OUTPUT + 200
 
 
 def test_memory_without_end_is_stopped():

@@ -43,7 +43,7 @@ class Seam:
 
     def _remove(self, entry: Tuple[object, Handler]) -> None:
         with _lock:
-            self._handlers = [one for one in self._handlers if one[0] is not entry[0]]
+            self._handlers = [handler for handler in self._handlers if handler[0] is not entry[0]]
             self._compose()
             if not self._handlers:
                 self.patches.undo()
@@ -53,8 +53,8 @@ class Seam:
         return bool(self._handlers)
 
     def _stands(self) -> bool:
-        found = vars(self.owner).get(self.name)
-        return any(True for _ in self.patches.replaced()) and found is not self._before
+        value = vars(self.owner).get(self.name)
+        return any(True for _ in self.patches.replaced()) and value is not self._before
 
     def _replace(self) -> None:
         self._before = vars(self.owner).get(self.name)
@@ -172,11 +172,11 @@ class Call:
 
     def raised_it(self, error: BaseException) -> bool:
         """Whether `error` is Triton's own."""
-        return any(error is one for one in self.raised)
+        return any(error is raised for raised in self.raised)
 
     def check_type(self, made: Any, name: str) -> None:
         """Raise if `made` is of no type that Triton's own function has returned."""
-        if all(type(made) is not type(one) for one in self.made):
+        if all(type(made) is not type(result) for result in self.made):
             raise TypeError(f"{made!r:.80} in place of what {name} returns")
 
     def attempt(

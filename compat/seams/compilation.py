@@ -108,11 +108,11 @@ def place(shim: Shim, patches: Patches) -> None:
     def remove() -> None:
         global _placed
         with _lock:
-            _placed = tuple(one for one in _placed if one is not fix)
+            _placed = tuple(other for other in _placed if other is not fix)
 
     with _lock:
         # As they are installed: some are placed by the first compilation.
-        _placed = tuple(sorted((*_placed, fix), key=lambda one: (one.shim.order, one.name)))
+        _placed = tuple(sorted((*_placed, fix), key=lambda each: (each.shim.order, each.name)))
     patches.on_undo(remove)
 
 
@@ -124,7 +124,7 @@ def wait(patches: Patches, open_: Callable[[], None]) -> None:
 
     def forget() -> None:
         with _lock:
-            _waiting[:] = [one for one in _waiting if one is not entry]
+            _waiting[:] = [other for other in _waiting if other is not entry]
 
     patches.on_undo(forget)
 
@@ -137,7 +137,7 @@ def placed_fixes() -> Tuple[Fix, ...]:
                 patches, open_ = entry
                 patches.attempt(open_)
                 # Set only now: another thread that finds none waiting goes on.
-                _waiting[:] = [one for one in _waiting if one is not entry]
+                _waiting[:] = [other for other in _waiting if other is not entry]
     return _placed
 
 
@@ -196,7 +196,7 @@ def failed(fix: Fix, error: Exception) -> None:
     compilation = _here.now
     if compilation is None:
         return
-    compilation.fixes = tuple(one for one in compilation.fixes if one is not fix)
+    compilation.fixes = tuple(other for other in compilation.fixes if other is not fix)
     if fix.name in compilation.key | compilation.acted:
         raise Again
 

@@ -29,8 +29,8 @@ def identity(src: Any, args: Any, kwargs: Any, fixes: Tuple[Fix, ...]) -> str:
     with under(Compilation()):
         own = src.hash()
     options = sorted((kwargs.get("options") or {}).items(), key=str)
-    said = [own, repr(args), str(kwargs.get("target")), repr(options), revisions(fixes), _triton()]
-    return hashlib.sha256("\n".join(said).encode("utf-8", "replace")).hexdigest()
+    parts = [own, repr(args), str(kwargs.get("target")), repr(options), revisions(fixes), _triton()]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
 def _triton() -> str:
@@ -41,12 +41,12 @@ def _triton() -> str:
 
 def find(identity: str) -> Optional[Decision]:
     """The decision of this process or an earlier one; None if there is none."""
-    found = _known.get(identity)
-    if found is None:
-        found = _read(identity)
-        if found is not None:
-            _put(identity, found)
-    return found
+    decision = _known.get(identity)
+    if decision is None:
+        decision = _read(identity)
+        if decision is not None:
+            _put(identity, decision)
+    return decision
 
 
 def keep(identity: str, decision: Decision) -> None:
@@ -56,12 +56,12 @@ def keep(identity: str, decision: Decision) -> None:
     if _known.get(identity) == decision:
         return
     _put(identity, decision)
-    told = {
+    content = {
         "names": sorted(decision.names),
         "acts": [[act.fix, list(act.lines)] for act in decision.acts],
     }
     try:
-        _manager(identity).put(json.dumps(told), _FILE, binary=False)
+        _manager(identity).put(json.dumps(content), _FILE, binary=False)
     except Exception:
         # A full or read-only disk costs the next process another look, and this one nothing.
         return
@@ -79,9 +79,9 @@ def _read(identity: str) -> Optional[Decision]:
         path = _manager(identity).get_file(_FILE)
         if path is None:
             return None
-        told = json.loads(Path(path).read_bytes()[:100_000])
-        acts: List[Act] = [Act(str(fix), tuple(map(str, lines))) for fix, lines in told["acts"]]
-        return Decision(frozenset(map(str, told["names"])), tuple(acts))
+        content = json.loads(Path(path).read_bytes()[:100_000])
+        acts: List[Act] = [Act(str(fix), tuple(map(str, lines))) for fix, lines in content["acts"]]
+        return Decision(frozenset(map(str, content["names"])), tuple(acts))
     except Exception:
         # No home, no right to read, or an incomplete file: as if nothing had been decided.
         return None

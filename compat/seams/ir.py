@@ -95,10 +95,10 @@ def backends(names: Tuple[str, ...]) -> Iterator[Tuple[str, Any]]:
         return
     import triton
 
-    for name, found in triton.backends.backends.items():
+    for name, backend in triton.backends.backends.items():
         # A backend that is named must have it, or the fix is left out.
-        if name in names or (not names and "make_ttgir" in vars(found.compiler)):
-            yield name, found.compiler
+        if name in names or (not names and "make_ttgir" in vars(backend.compiler)):
+            yield name, backend.compiler
 
 
 @functools.lru_cache(maxsize=None)
@@ -271,25 +271,25 @@ def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
         asm: the texts that Triton keeps of a kernel, by stage. If it has kept no IR, the answer is yes.
         meaning: the target of the compilation.
     """
-    told: List[Tuple[str, Callable[[str], Any], Any]] = []
+    calls: List[Tuple[str, Callable[[str], Any], Any]] = []
     acts = None if fix.shim.concerns is None else fix.shim.concerns.acts
     if acts is not None:
-        told.append(("ttir", acts, bool))
+        calls.append(("ttir", acts, bool))
     for change in fix.shim.changes:
         if isinstance(change, Rewrite):
             stage = "ttgir" if change.laid_out else "ttir"
-            told.append((stage, change.text, (str, type(None))))
+            calls.append((stage, change.text, (str, type(None))))
         elif isinstance(change, RewritePtx):
-            told.append(("ptx", change.text, (str, type(None))))
+            calls.append(("ptx", change.text, (str, type(None))))
         elif isinstance(change, OtherAssembler):
-            told.append(("ptx", change.tool, _tools()))
+            calls.append(("ptx", change.tool, _tools()))
         elif isinstance(change, LeaveOut):
-            told.append(("ttir", change.wrong, bool))
-    if not told:
+            calls.append(("ttir", change.wrong, bool))
+    if not calls:
         return None
     before, _state.meant = _state.meant, meaning
     try:
-        for stage, function, kind in told:
+        for stage, function, kind in calls:
             # Another backend has no PTX.
             if stage == "ptx" and stage not in asm and "cubin" not in asm:
                 continue

@@ -51,14 +51,14 @@ def concerned(source: Any) -> Tuple[Fix, ...]:
         reached = list(reachable([source.fn, *source.constants.values()]))
         known = _known[source] = reached, {}
     reached, concerns = known
-    found = []
+    fixes_acting = []
     for fix in placed_fixes():
         if fix.patches not in concerns:
             concerns[fix.patches] = _concerns(fix, source, reached)
         # Not remembered: the requests for a fix, and their packages, may change.
         if concerns[fix.patches] and in_scope(fix.name, source.fn):
-            found.append(fix)
-    return tuple(found)
+            fixes_acting.append(fix)
+    return tuple(fixes_acting)
 
 
 def _concerns(fix: Fix, source: Any, reached: List[Any]) -> bool:

@@ -19,6 +19,6 @@ def is_tritons_own(source: Any) -> bool:
 
 
 def _is_of_tlx(value: Any) -> bool:
-    found = vars(value) if isinstance(value, ModuleType) else {}
-    name = found.get("__name__") or getattr(value, "__module__", None)
+    attributes = vars(value) if isinstance(value, ModuleType) else {}
+    name = attributes.get("__name__") or getattr(value, "__module__", None)
     return isinstance(name, str) and (name + ".").startswith(_TLX + ".")

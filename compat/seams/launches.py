@@ -33,7 +33,7 @@ def around_compile(patches: Patches, handler: Around) -> None:
 
 def _forget(entry: Tuple[Patches, Around]) -> None:
     with _lock:
-        _launches.handlers = [one for one in _launches.handlers if one is not entry]
+        _launches.handlers = [handler for handler in _launches.handlers if handler is not entry]
 
 
 def before_first_compilation(patches: Patches, find: Callable[[], Shim]) -> None:
@@ -131,7 +131,7 @@ def _guarded(
         return handler(compile_, src, args, kwargs)
 
     def fits(kernel: Any) -> None:
-        if not any(kernel is one for one in call.made):
+        if not any(kernel is made for made in call.made):
             raise TypeError(f"a kernel that no compiler made: {kernel!r:.80}")
 
     return call.attempt(patches, as_seen, fits, (src, *args), kwargs)

@@ -22,13 +22,13 @@ def changed_lines(before: str, after: str) -> Tuple[str, ...]:
     import difflib
 
     places = dict(_PLACE.findall(before))
-    found: Set[str] = set()
+    changed: Set[str] = set()
     old, new = before.splitlines(), after.splitlines()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False) if len(old) < 500 else None
     if matcher is None:
         # Deleted lines; their order does not affect where they came from.
-        kept = set(new)
-        gone = [line for line in old if line not in kept]
+        remaining = set(new)
+        gone = [line for line in old if line not in remaining]
     else:
         gone = [
             line
@@ -39,8 +39,8 @@ def changed_lines(before: str, after: str) -> Tuple[str, ...]:
     for line in gone:
         at = _AT.search(line)
         if at:
-            found.update(_of_place(at[1], places, []))
-    return tuple(sorted(found))
+            changed.update(_of_place(at[1], places, []))
+    return tuple(sorted(changed))
 
 
 def _of_place(text: str, places: Dict[str, str], seen: List[str]) -> List[str]:
@@ -50,7 +50,7 @@ def _of_place(text: str, places: Dict[str, str], seen: List[str]) -> List[str]:
         return [f"{direct[1]}:{direct[2]}"]
     for name in _NAMED.findall(text):
         if name not in seen and name in places:
-            found = _of_place(places[name], places, [*seen, name])
-            if found:
-                return found
+            lines = _of_place(places[name], places, [*seen, name])
+            if lines:
+                return lines
     return []

@@ -42,7 +42,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
         foreign = Compilation(foreign=True)
         with under(foreign):
             kernel = compile_(src, *args, **kwargs)
-        _tell(src, kernel, tuple(foreign.acts))
+        _note_acts(src, kernel, tuple(foreign.acts))
         return kernel
     failed: Dict[str, Tuple[Patches, Exception]] = {}
     decided: Optional[Decision] = None
@@ -78,21 +78,21 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
         acts: Tuple[Act, ...] = ()
         if fixes:
             if now.traced:
-                found = Decision(now.acted | sure, tuple(now.acts))
+                decision = Decision(now.acted | sure, tuple(now.acts))
             elif known is None:
-                found = _by_what_was_kept(compile_, src, args, kwargs, kernel, now)
-                if found.names != now.key:
-                    decided = found
+                decision = _decided_by_cached_kernel(compile_, src, args, kwargs, kernel, now)
+                if decision.names != now.key:
+                    decided = decision
                     continue
             else:
-                found = known
+                decision = known
             # Not kept if a fix has failed: the next process will try it again.
             if not failed and now.fixes == fixes:
-                decisions.keep(identity, found)
-            acts = found.acts or tuple(Act(name) for name in sorted(found.names))
+                decisions.keep(identity, decision)
+            acts = decision.acts or tuple(Act(name) for name in sorted(decision.names))
         # Those that need no place in the key too: another ptxas is in Triton's own.
         known_acts = {act.fix for act in acts}
-        _tell(
+        _note_acts(
             src,
             kernel,
             (*acts, *(act for act in now.acts if act.fix not in known_acts)),
@@ -105,7 +105,7 @@ def compiled(compile_: Callable[..., Any], src: Any, args: Tuple[Any, ...], kwar
         return compile_(src, *args, **kwargs)
 
 
-def _tell(src: Any, kernel: Any, acts: Tuple[Act, ...], concerned: bool = False) -> None:
+def _note_acts(src: Any, kernel: Any, acts: Tuple[Act, ...], concerned: bool = False) -> None:
     if not acts and not concerned:
         return
     for name in {act.fix for act in acts}:
@@ -115,7 +115,7 @@ def _tell(src: Any, kernel: Any, acts: Tuple[Act, ...], concerned: bool = False)
         _kernels_of.setdefault(getattr(src, "fn", None), []).append(weakref.ref(kernel))
 
 
-def _by_what_was_kept(
+def _decided_by_cached_kernel(
     compile_: Callable[..., Any],
     src: Any,
     args: Tuple[Any, ...],
@@ -186,7 +186,8 @@ def _without(
     acting = [
         fix
         for fix in now.fixes
-        if fix.name in now.acted and any(isinstance(one, BEHIND_TTGIR) for one in fix.shim.changes)
+        if fix.name in now.acted
+        and any(isinstance(change, BEHIND_TTGIR) for change in fix.shim.changes)
     ]
     if not acting:
         return None
@@ -225,4 +226,6 @@ def acts_on(kernel: Any) -> Optional[Tuple[Act, ...]]:
 
 def kernels_of(function: Any) -> List[Any]:
     """The compiled kernels of a ``@triton.jit`` function that a fix concerned, as long as they are in memory."""
-    return [kernel for kernel in (found() for found in _kernels_of.get(function, [])) if kernel]
+    return [
+        kernel for kernel in (reference() for reference in _kernels_of.get(function, [])) if kernel
+    ]

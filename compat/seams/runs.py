@@ -37,14 +37,14 @@ def around_run(patches: Patches, names: FrozenSet[str], handler: Handler) -> Non
 
 
 def before_first_launch(
-    patches: Patches, kinds: Tuple[type, ...], heal: Callable[[List[Any]], None]
+    patches: Patches, kinds: Tuple[type, ...], fix: Callable[[List[Any]], None]
 ) -> None:
     """Call the function with the existing objects, once, before the next launch; never after `patches` were undone.
 
     It gets every existing kernel, and every object of exactly these `kinds`. The search takes as long as the rest of
     installing, and in most processes finds none. If the function fails the fix is left out.
     """
-    entry = (patches, kinds, heal)
+    entry = (patches, kinds, fix)
     with _lock:
         _runs.stand_before_launches()
         _runs.waiting.append(entry)
@@ -53,12 +53,12 @@ def before_first_launch(
 
 def _forget(entry: Any) -> None:
     with _lock:
-        _runs.use([one for one in _runs.handlers if one is not entry])
+        _runs.use([handler for handler in _runs.handlers if handler is not entry])
 
 
 def _wait_no_more(entry: Any) -> None:
     with _lock:
-        _runs.waiting = [one for one in _runs.waiting if one is not entry]
+        _runs.waiting = [other for other in _runs.waiting if other is not entry]
         _runs.stand_aside()
 
 
@@ -140,12 +140,12 @@ class _Runs:
             waiting, self.waiting = self.waiting, []
             kinds = [kind for _, kinds, _ in waiting for kind in kinds]
             # The heap is walked only once for all of them.
-            found = existing(JITFunction, *JITFunction.__subclasses__(), *kinds)
-            for one in found:
-                if isinstance(one, JITFunction):
-                    self._look_at(one)
-            for patches, _, heal in waiting:
-                patches.attempt(heal, found)
+            objects = existing(JITFunction, *JITFunction.__subclasses__(), *kinds)
+            for each in objects:
+                if isinstance(each, JITFunction):
+                    self._look_at(each)
+            for patches, _, fix in waiting:
+                patches.attempt(fix, objects)
             self._on_class.undo()
             return True
 
@@ -172,7 +172,7 @@ def _handled(
         return handler(run, kernel, args, kwargs)
 
     def fits(made: Any) -> None:
-        if not any(made is one for one in call.made):
+        if not any(made is kernel for kernel in call.made):
             raise TypeError(f"{made!r:.80} in place of what a launch returns")
 
     return call.attempt(patches, launch, fits, args, kwargs)

@@ -20,13 +20,13 @@ def open_for(patches: Patches) -> None:
     around(patches, ASTSource, "make_ir", _make_ir)
 
 
-def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
+def before_first_trace(patches: Patches, fix: Callable[[Any], None]) -> None:
     """Call the function with ``CodeGenerator``, once, before the first trace; never after `patches` were undone.
 
     Triton imports its code generator when it first compiles, which takes long. If the function fails, the fix is taken
     back and left out, and Triton traces the kernel as usual.
     """
-    entry = (patches, heal)
+    entry = (patches, fix)
     with _lock:
         _waiting.append(entry)
     patches.on_undo(lambda: _forget(entry))
@@ -35,7 +35,7 @@ def before_first_trace(patches: Patches, heal: Callable[[Any], None]) -> None:
 
 def _forget(entry: Tuple[Patches, Callable[[Any], None]]) -> None:
     with _lock:
-        _waiting[:] = [one for one in _waiting if one is not entry]
+        _waiting[:] = [other for other in _waiting if other is not entry]
 
 
 def _make_ir(own: Callable[..., Any], source: Any, *args: Any, **kwargs: Any) -> Any:
@@ -56,11 +56,11 @@ def _make_ready() -> None:
     with _lock:
         for entry in list(_waiting):
             _forget(entry)
-            patches, heal = entry
+            patches, fix = entry
 
-            def heal_it(heal: Callable[[Any], None] = heal) -> None:
+            def fix_it(fix: Callable[[Any], None] = fix) -> None:
                 from triton.compiler.code_generator import CodeGenerator
 
-                heal(CodeGenerator)
+                fix(CodeGenerator)
 
-            patches.attempt(heal_it)
+            patches.attempt(fix_it)

@@ -1,4 +1,4 @@
-"""The shims, one file each, named for what they heal; found by their files.
+"""The shims, one file each, named for the bugs that they fix; found by their files.
 
 A record's window that has no end ends with the newest release that was tested (`versions.TESTED_UP_TO`).
 """
@@ -47,10 +47,10 @@ def _names() -> Iterable[str]:
         files = [name for name in os.listdir(os.path.dirname(__file__)) if name.endswith(".py")]
     except OSError:
         files = []
-    found = {name[:-3] for name in files} or {
+    names = {name[:-3] for name in files} or {
         module.name for module in pkgutil.iter_modules(__path__)
     }
-    return found - {"__init__"}
+    return names - {"__init__"}
 
 
 @functools.lru_cache(maxsize=None)

@@ -26,10 +26,10 @@ def apply(patches: Patches) -> None:
         return hashlib.sha256(f"{key} {values}".encode()).hexdigest() if values else key
 
     around_call(patches, ASTSource, "hash", hash_with_values)
-    before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
+    before_first_trace(patches, lambda code_generator: _fix(code_generator, patches))
 
 
-def _heal(code_generator: Any, patches: Patches) -> None:
+def _fix(code_generator: Any, patches: Patches) -> None:
     is_constexpr = code_generator._is_constexpr_global
 
     def is_constexpr_or_annotated(self: Any, name: str) -> bool:
@@ -45,8 +45,8 @@ def _heal(code_generator: Any, patches: Patches) -> None:
 
 def is_annotated(scope: Mapping[str, Any], name: str) -> bool:
     """Whether `name`, a global of this scope, is annotated as a constexpr, by the type or by its name."""
-    said = scope.get("__annotations__", {}).get(name)
-    called = said if isinstance(said, str) else getattr(said, "__name__", "")
+    annotation = scope.get("__annotations__", {}).get(name)
+    called = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     return name in scope and called.split(".")[-1] == "constexpr"
 
 

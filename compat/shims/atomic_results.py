@@ -50,7 +50,9 @@ def apply(patches: Patches) -> None:
 def has_small_atomic(ir: str) -> bool:
     """Whether a kernel, as IR of Triton's, has an atomic operation of fewer elements than a program has threads."""
     shapes = _OPERATION.findall(ir)
-    return any(_elements(list(map(int, one.rstrip("x").split("x")))) < _THREADS for one in shapes)
+    return any(
+        _elements(list(map(int, shape.rstrip("x").split("x")))) < _THREADS for shape in shapes
+    )
 
 
 def _filled(owner: Any) -> Callable[..., Any]:
@@ -73,8 +75,8 @@ def _filled(owner: Any) -> Callable[..., Any]:
         note_acted(SHIM.name)
         ptr, val, mask, sem, scope = given
         given = [*_repeated(call, ptr, val, mask, times), sem, scope]
-        found = atomic(language, *given) if as_method else atomic(*given, builder)
-        return _first(call, builder, found, times)
+        result = atomic(language, *given) if as_method else atomic(*given, builder)
+        return _first(call, builder, result, times)
 
     return atomic_that_fills_the_threads
 
@@ -116,14 +118,14 @@ def _is_first(call: Callable[..., Any], times: int, dimensions: int) -> Any:
     return call("equal", number, zeros)
 
 
-def _first(call: Callable[..., Any], builder: Any, found: Any, times: int) -> Any:
+def _first(call: Callable[..., Any], builder: Any, result: Any, times: int) -> Any:
     """The first repetition of the result: a sum in which all bits of the others are zero."""
     import triton.language as tl
 
-    shape = list(map(int, found.type.get_block_shapes()))
-    scalar = found.type.scalar
+    shape = list(map(int, result.type.get_block_shapes()))
+    scalar = result.type.scalar
     bits = {16: tl.int16, 32: tl.int32, 64: tl.int64}[scalar.primitive_bitwidth]
-    whole = call("bitcast", found, bits)
+    whole = call("bitcast", result, bits)
     if bits == tl.int16:
         whole = call("cast", whole, tl.int32)
     first = call("broadcast_impl_shape", _is_first(call, times, len(shape) - 1), shape)
@@ -137,8 +139,8 @@ def _first(call: Callable[..., Any], builder: Any, found: Any, times: int) -> An
         builder.create_reduce_ret(builder.create_add(block.arg(0), block.arg(1)))
         builder.restore_insertion_point(outside)
 
-    (one,) = call("reduction", (whole,), 0, add)
-    return call("bitcast", call("cast", one, bits), scalar)
+    (element,) = call("reduction", (whole,), 0, add)
+    return call("bitcast", call("cast", element, bits), scalar)
 
 
 def _elements(shape: List[int]) -> int:

@@ -53,8 +53,11 @@ class AttrsDescriptor:
 
     @classmethod
     def from_dict(cls, data: Dict[str, Any]) -> "AttrsDescriptor":
-        told = data["arg_properties"]
-        return cls(tuple(told.get("tt.divisibility") or ()), tuple(told.get("tt.equal_to") or ()))
+        properties = data["arg_properties"]
+        return cls(
+            tuple(properties.get("tt.divisibility") or ()),
+            tuple(properties.get("tt.equal_to") or ()),
+        )
 
     def to_dict(self) -> Dict[str, Any]:
         return {"arg_properties": self.arg_properties, "cls": type(self).__name__}

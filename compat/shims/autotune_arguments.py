@@ -205,12 +205,12 @@ class _Hook:
 
 def _bench_as_later(patches: Patches, autotuner: Any) -> None:
     # Breakpoint: Triton 2.3 does not pass the exception to a hook.
-    tells = "post_hook" in inspect.signature(autotuner.Autotuner.__init__).parameters
+    passes_error = "post_hook" in inspect.signature(autotuner.Autotuner.__init__).parameters
 
     def adapt(tuner, name):
         hook = getattr(tuner, name)
         if not isinstance(hook, _Hook):
-            silent = tells or name == "pre_hook" or _module_of(hook) == autotuner.__name__
+            silent = passes_error or name == "pre_hook" or _module_of(hook) == autotuner.__name__
             setattr(tuner, name, _Hook(tuner, hook, {} if silent else {"exception": None}))
 
     def bench_as_later(bench, self, *args, config, **meta):
@@ -239,7 +239,7 @@ def _swapped(autotuner: Any, own: Optional[Callable], post_hook: _Hook) -> Itera
         if threading.get_ident() != me:
             return before(call, **rest)
         if post_hook.adds:
-            call = _telling(call, post_hook)
+            call = _with_error(call, post_hook)
         return before(call, **rest) if own is None else own(call, quantiles=QUANTILES)
 
     with _swap:
@@ -251,15 +251,15 @@ def _swapped(autotuner: Any, own: Optional[Callable], post_hook: _Hook) -> Itera
             autotuner.do_bench = before
 
 
-def _telling(call: Callable, post_hook: _Hook) -> Callable:
-    def telling():
+def _with_error(call: Callable, post_hook: _Hook) -> Callable:
+    def with_error():
         try:
             call()
         except Exception as error:
             post_hook((), exception=error)
             raise
 
-    return telling
+    return with_error
 
 
 def _module_of(hook: Callable) -> str:

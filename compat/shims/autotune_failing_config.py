@@ -42,8 +42,8 @@ def _refused(error: Exception) -> bool:
 
 def _last_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if "ptxas" in line or "assert" in line]
-    return (said or lines or [type(error).__name__])[0][:300]
+    assembler_lines = [line for line in lines if "ptxas" in line or "assert" in line]
+    return (assembler_lines or lines or [type(error).__name__])[0][:300]
 
 
 SHIM = Shim(

@@ -28,18 +28,18 @@ def apply(patches: Patches) -> None:
         key = (args[_KEY] if len(args) > _KEY else kwargs.get("key")) or ()
         unknown = [name for name in key if name not in names] if names else []
         if unknown:
-            _tell(unknown)
-            kept = [name for name in key if name not in unknown]
+            _report(unknown)
+            known = [name for name in key if name not in unknown]
             if len(args) > _KEY:
-                args = (*args[:_KEY], kept, *args[_KEY + 1 :])
+                args = (*args[:_KEY], known, *args[_KEY + 1 :])
             else:
-                kwargs["key"] = kept
+                kwargs["key"] = known
         own_init(self, *args, **kwargs)
 
     around_call(patches, Autotuner, "__init__", init)
 
 
-def _tell(unknown: list) -> None:
+def _report(unknown: list) -> None:
     note_acted(SHIM.name)
     say_once(
         f"autotune(key=…) names {', '.join(map(repr, unknown))}, which the kernel has no argument for: it is not tuned"

@@ -43,7 +43,7 @@ def _for_what_is_there(tuner: Any, hook: Callable) -> Callable:
             name: vars(tuner)[name] for name in _LISTS if vars(tuner).get(name)
         }
         there = {
-            name: [one for one in listed if not _is_none(arguments, one)]
+            name: [argument for argument in listed if not _is_none(arguments, argument)]
             for name, listed in whole.items()
         }
         if there == whole:

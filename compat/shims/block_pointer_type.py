@@ -17,7 +17,7 @@ def apply(patches: Patches) -> None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute 'element_ty'")
         note_acted(SHIM.name)
         fields = dict(self.fields)
-        shape = [one.value for one in fields["block_shape"].types]
+        shape = [size.value for size in fields["block_shape"].types]
         return core.block_type(fields["base"].element_ty, shape)
 
     patches.set(core._aggregate_type, "element_ty", property(element_ty))

@@ -119,7 +119,7 @@ def apply(patches: Patches) -> None:
 
     before_first_trace(
         patches,
-        lambda code_generator: _heal(code_generator, patches, {id(own[n]): ours[n] for n in own}),
+        lambda code_generator: _fix(code_generator, patches, {id(own[n]): ours[n] for n in own}),
     )
 
 
@@ -132,7 +132,7 @@ def _uses_block_pointers(reached: Iterable[Any]) -> bool:
     return block_pointers.is_used(reached, makers)
 
 
-def _heal(code_generator: Any, patches: Patches, instead: dict) -> None:
+def _fix(code_generator: Any, patches: Patches, instead: dict) -> None:
     from ..block_pointers import BlockPointer
 
     # A kernel whose module says `from triton.language import load` holds Triton's own object.

@@ -32,14 +32,14 @@ def rewritten(ir: str) -> Optional[str]:
     lines: List[str] = []
     count = 0
     for line in ir.splitlines():
-        found = _COMPARED.match(line)
-        if found is None or found[3] not in _ORDERED:
+        match = _COMPARED.match(line)
+        if match is None or match[3] not in _ORDERED:
             lines.append(line)
             continue
-        indent, made, how, one, other, kind, rest = found.groups()
+        indent, made, how, left, other, kind, rest = match.groups()
         name, wide = f"%byte_comparisons_{count}", kind.replace("i8", "f32")
         count += 1
-        for side, value in (("a", one), ("b", other)):
+        for side, value in (("a", left), ("b", other)):
             lines.append(f"{indent}{name}_{side} = arith.uitofp {value} : {kind} to {wide}{rest}")
         if how.startswith("s"):
             lines += _signed(indent, name, wide, rest)
@@ -53,7 +53,9 @@ def rewritten(ir: str) -> Optional[str]:
 def _signed(indent: str, name: str, wide: str, rest: str) -> List[str]:
     """Subtract 256 from values of 128 and more: a signed conversion is wrong for some bytes as well."""
     tile = wide.startswith("tensor")
-    half, whole = (f"dense<{one}>" if tile else one for one in ("1.280000e+02", "2.560000e+02"))
+    half, whole = (
+        f"dense<{value}>" if tile else value for value in ("1.280000e+02", "2.560000e+02")
+    )
     kinds = f"{wide.replace('f32', 'i1')}, {wide}" if tile else wide
     lines = [
         f"{indent}{name}_h = arith.constant {half} : {wide}",

@@ -40,15 +40,15 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(put_group)
     def put_own_group(self: Any, filename: str, group: Dict[str, str]) -> str:
-        kept = vars(self).pop("_crosswarp_put", {})
-        if not self.cache_dir or any(name not in kept for name in group):
+        stored = vars(self).pop("_crosswarp_put", {})
+        if not self.cache_dir or any(name not in stored for name in group):
             # A manager with its own way of writing.
             return put_group(self, filename, group)
         folder = os.path.join(self.cache_dir, f"{_FOLDER}{os.urandom(16).hex()}")
         os.makedirs(folder)
         for name in group:
             own = os.path.join(folder, name)
-            _store(kept[name], group[name], own)
+            _store(stored[name], group[name], own)
             # Triton loads the kernel that it has just compiled from here.
             group[name] = own
         return put(self, json.dumps({"child_paths": group}), f"__grp__{filename}", binary=False)

@@ -44,8 +44,8 @@ def chooses(ir: str, release: str) -> bool:
         return True
     if not _mixed(ir):
         return False
-    found = _BRANCHED.search(ir) or _HANDED_ON.search(ir)
-    return bool(found or (in_window("<3.9", release) and _SELECTED.search(ir)))
+    match = _BRANCHED.search(ir) or _HANDED_ON.search(ir)
+    return bool(match or (in_window("<3.9", release) and _SELECTED.search(ir)))
 
 
 def _mixed(ir: str) -> bool:
@@ -53,7 +53,7 @@ def _mixed(ir: str) -> bool:
     if "tt.int_to_ptr" in ir:
         return True
     head = ir.split("tt.func public", 1)[-1].split("\n", 1)[0]
-    hints = {"tt.pointer_range" in (found[1] or "") for found in _ARGUMENT.finditer(head)}
+    hints = {"tt.pointer_range" in (argument[1] or "") for argument in _ARGUMENT.finditer(head)}
     return len(hints) == 2
 
 

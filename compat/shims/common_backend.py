@@ -97,10 +97,10 @@ class _InOrder:
             return self._launcher(*args)
         grid, stream, own = args[:3], args[9], args[_BEFORE:]
         # No metadata if there is no hook.
-        told = kernel.launch_metadata(grid, stream, *own)
+        metadata = kernel.launch_metadata(grid, stream, *own)
         # Stream and function, then the launcher's own arguments, then the hooks.
         return self._launcher(
-            *grid, *args[9:11], kernel.packed_metadata, told, *args[11 : _BEFORE - 1], *own
+            *grid, *args[9:11], kernel.packed_metadata, metadata, *args[11 : _BEFORE - 1], *own
         )
 
     def __getattr__(self, name: str) -> Any:

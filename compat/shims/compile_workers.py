@@ -76,16 +76,20 @@ class _AfterPool:
         self._patches = patches
 
     def remove(self) -> None:
-        sys.meta_path[:] = [one for one in sys.meta_path if one is not self]
+        sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != _POOL:
             return None
         from ..after_import import after_execution
 
-        others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
-        specs = (one.find_spec(name, path, target) for one in others)
-        return after_execution(next((one for one in specs if one is not None), None), self._imported)  # fmt: skip
+        others = [
+            finder
+            for finder in sys.meta_path
+            if finder is not self and hasattr(finder, "find_spec")
+        ]
+        specs = (finder.find_spec(name, path, target) for finder in others)
+        return after_execution(next((spec for spec in specs if spec is not None), None), self._imported)  # fmt: skip
 
     def _imported(self, module: Any) -> None:
         self.remove()
@@ -131,6 +135,6 @@ SHIM = Shim(
     window=">=3.0",
     symptom="SubprocException: An exception occurred in a subprocess\ncannot pickle '_thread.RLock' object",
     link="https://github.com/triton-lang/triton/issues/7835",
-    delete_when="torch compiles in forks of the process, or no shim heals torch",
+    delete_when="torch compiles in forks of the process, or no shim fixes torch",
     apply=apply,
 )

@@ -46,7 +46,7 @@ def constants_of(kernel: Any) -> List[Tuple[str, str, str]]:
     from triton.language.core import constexpr, dtype
     from triton.runtime.jit import JITFunction
 
-    found = set()
+    constants = set()
     for function in reachable([kernel]):
         if not isinstance(function, JITFunction):
             continue
@@ -57,8 +57,8 @@ def constants_of(kernel: Any) -> List[Tuple[str, str, str]]:
                 value = value.value
             # The repr of other objects holds an address, which differs between processes.
             if isinstance(value, (bool, int, float, str, dtype)):
-                found.add((function.__name__, name, repr(value)))
-    return sorted(found)
+                constants.add((function.__name__, name, repr(value)))
+    return sorted(constants)
 
 
 SHIM = Shim(

@@ -66,24 +66,24 @@ def _hash_what_it_wraps(patches: Patches, own_code) -> None:
 
     from triton.runtime.jit import DependenciesFinder
 
-    def source_of(found):
-        if own_code is not None and getattr(found, "__code__", None) is own_code:
-            return _source(found.__wrapped__)
-        source = getattr(found, "crosswarp_source", None)
+    def source_of(function):
+        if own_code is not None and getattr(function, "__code__", None) is own_code:
+            return _source(function.__wrapped__)
+        source = getattr(function, "crosswarp_source", None)
         return source if isinstance(source, str) else None
 
     def and_source(visit):
         @functools.wraps(visit)
         def visit_and_hash(self, node):
-            found = visit(self, node)
-            source = source_of(found)
+            result = visit(self, node)
+            source = source_of(result)
             if source is not None:
                 if hasattr(self, "hasher"):
                     self.hasher.update(source.encode("utf-8"))
                 else:
                     # Breakpoint: Triton 2.3 keeps the hash so far as text.
                     self.ret = hashlib.sha1((self.ret + source).encode("utf-8")).hexdigest()
-            return found
+            return result
 
         return visit_and_hash
 

@@ -18,19 +18,19 @@ from ..seams.trace import before_first_trace
 
 def apply(patches: Patches) -> None:
     # Triton imports the replaced functions when it first compiles, or interprets.
-    healed: List[bool] = []
+    fixed: List[bool] = []
 
-    def heal(*_: Any) -> None:
-        if not healed:
-            healed.append(True)
-            _heal(patches)
+    def fix(*_: Any) -> None:
+        if not fixed:
+            fixed.append(True)
+            _fix(patches)
 
-    before_first_trace(patches, heal)
-    if not interpreter.waits(patches, heal):
-        heal()
+    before_first_trace(patches, fix)
+    if not interpreter.waits(patches, fix):
+        fix()
 
 
-def _heal(patches: Patches) -> None:
+def _fix(patches: Patches) -> None:
     # Symptom: CompilationError: a bare AssertionError, at a tl.dot with an accumulator.
     # Affected: Triton 3.5 to 3.7, every target. Link: triton-lang/triton#10341.
     # Breakpoint: Triton 3.8 takes the accumulator's type.

@@ -21,10 +21,10 @@ def apply(patches: Patches) -> None:
     # Symptom: input_precision must be one of ('ieee',). Got tf32. Affected: Triton 3.0 and later, AMD's targets.
     # Breakpoint: Triton 3.3 takes tf32 for gfx942, 3.6 bf16x3 and bf16x6 for all of AMD's.
     # Link: NVlabs/Sana#508. Triton's documentation lists each target's precisions, and calls it no fault.
-    before_first_trace(patches, lambda code_generator: _heal(patches))
+    before_first_trace(patches, lambda code_generator: _fix(patches))
 
 
-def _heal(patches: Patches) -> None:
+def _fix(patches: Patches) -> None:
     from triton.language import semantic
 
     # Breakpoint: from Triton 3.4 on the functions are methods.
@@ -33,21 +33,25 @@ def _heal(patches: Patches) -> None:
 
     @functools.wraps(read)
     def read_or_replace(*args: Any, **kwargs: Any) -> Any:
-        return read(*(_at_hand(one, args, kwargs) for one in args), **kwargs)
+        return read(*(_supported(value, args, kwargs) for value in args), **kwargs)
 
     patches.set(owner, "_str_to_dot_input_precision", read_or_replace)
 
 
-def _at_hand(one: Any, args: Any, kwargs: Any) -> Any:
-    if not isinstance(one, str) or one.lower() not in _LESS_THAN_FULL:
-        return one
+def _supported(precision: Any, args: Any, kwargs: Any) -> Any:
+    if not isinstance(precision, str) or precision.lower() not in _LESS_THAN_FULL:
+        return precision
     given = [*args, *kwargs.values()]
     builder = next(
-        (found for found in (getattr(x, "builder", x) for x in given) if hasattr(found, "options")),
+        (
+            candidate
+            for candidate in (getattr(x, "builder", x) for x in given)
+            if hasattr(candidate, "options")
+        ),
         None,
     )
-    if builder is None or one.lower() in builder.options.allowed_dot_input_precisions:
-        return one
+    if builder is None or precision.lower() in builder.options.allowed_dot_input_precisions:
+        return precision
     note_acted(SHIM.name)
     return "ieee"
 

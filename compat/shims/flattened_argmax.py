@@ -31,9 +31,9 @@ def in_order(ir: str) -> Optional[str]:
         if "," in operands
         for name in operands.split(",")
     }
-    if not any(found[2] in beside for found in _LOOSE.finditer(ir)):
+    if not any(match[2] in beside for match in _LOOSE.finditer(ir)):
         return None
-    return _LOOSE.sub(lambda found: found[1] if found[2] in beside else found[0], ir)
+    return _LOOSE.sub(lambda match: match[1] if match[2] in beside else match[0], ir)
 
 
 # Symptom: silent wrong numbers. Affected: Triton 3.3 and later, every target.

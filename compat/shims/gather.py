@@ -15,7 +15,7 @@ from ..reachable import source_says
 from ..record import Concerned, Patches, Shim
 from ..tracing import builtin
 
-_SAID = lazily(r"\bgather\b")
+_GATHER = lazily(r"\bgather\b")
 
 
 def apply(patches: Patches) -> None:
@@ -44,5 +44,5 @@ SHIM = Shim(
     delete_when="no column before Triton 3.3 is left",
     apply=apply,
     revision=1,
-    concerns=Concerned(source_says(_SAID), surely=True),
+    concerns=Concerned(source_says(_GATHER), surely=True),
 )

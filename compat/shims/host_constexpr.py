@@ -52,7 +52,7 @@ def _launcher(patches: Patches) -> Callable:
                 # Raised before anything was launched.
                 if "constexpr" not in str(error):
                     raise
-                if not patches.attempt(_heal_what_it_holds, patches, self):
+                if not patches.attempt(_fix_held_values, patches, self):
                     raise
             named = {name: value(arg) for name, arg in kwargs.items()}
             launched = self.run(*map(value, args), grid=grid, warmup=False, **named)
@@ -64,7 +64,7 @@ def _launcher(patches: Patches) -> Callable:
     return with_grid
 
 
-def _heal_what_it_holds(patches: Patches, kernel: Any) -> None:
+def _fix_held_values(patches: Patches, kernel: Any) -> None:
     """Put values in place of the constants among the defaults and the configurations of `kernel`."""
     while kernel is not None:
         for config in getattr(kernel, "configs", ()):

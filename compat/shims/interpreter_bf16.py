@@ -185,14 +185,14 @@ def _patch_reductions(patches: Patches, interpreter: Any) -> None:
             return min_max(self, input, val_reduce_op, idx_reduce_op)
         _act()
         data = bf16.to_float32(first.handle.data)
-        found = min_max(
+        result = min_max(
             self, with_data(first, data, tl.float32, interpreter), val_reduce_op, idx_reduce_op
         )
-        value = found[0] if isinstance(found, tuple) else found
+        value = result[0] if isinstance(result, tuple) else result
         if value.dtype.scalar == tl.float32:
             bits = bf16.from_float32(value.handle.data)
             value = with_data(value, bits, tl.bfloat16, interpreter)
-        return (value, *found[1:]) if isinstance(found, tuple) else value
+        return (value, *result[1:]) if isinstance(result, tuple) else value
 
     def scanned(operation, whole):
         def scan_values(self, input):

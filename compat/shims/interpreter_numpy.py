@@ -25,10 +25,10 @@ def pin(triton: str, numpy: str) -> Optional[Tuple[str, str]]:
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
     triton, numpy = str(triton_version()), interpreter.np.__version__
-    found = pin(triton, numpy)
-    if found is None:
+    wanted_numpy = pin(triton, numpy)
+    if wanted_numpy is None:
         return
-    wanted, why = found
+    wanted, why = wanted_numpy
 
     # Symptom: outputs that keep their zeros, 1e19 or nan (3.0, 3.1); TypeError: only 0-dimensional arrays can be
     # converted to Python scalars (3.2 to 3.6). Affected: before Triton 3.7, interpreter.

@@ -28,10 +28,10 @@ def apply(patches: Patches) -> None:
     # Affected: Triton 3.5 and later, every target, compiled kernels only: the interpreter is right.
     # Link: triton-lang/triton#7200, which brought the comparison of values; not reported.
     # Breakpoint: none yet, 3.9.0 has it. Delete when Triton carries what a loop's body assigns, or compares the names.
-    before_first_trace(patches, lambda code_generator: _heal(code_generator, patches))
+    before_first_trace(patches, lambda code_generator: _fix(code_generator, patches))
 
 
-def _heal(code_generator: Any, patches: Patches) -> None:
+def _fix(code_generator: Any, patches: Patches) -> None:
     from triton.compiler.code_generator import flatten_values_to_ir
     from triton.language.core import base_value
 
@@ -128,9 +128,9 @@ def _may_forget(source: str) -> bool:
 
 def _stores(node: ast.AST) -> List[ast.Name]:
     return [
-        found
-        for found in ast.walk(node)
-        if isinstance(found, ast.Name) and isinstance(found.ctx, ast.Store)
+        name
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
     ]
 
 

@@ -34,7 +34,7 @@ def _by_float32(core: Any, function: Callable[..., Any]) -> Callable[..., Any]:
         if not arg0.dtype.is_bf16():
             return function(arg0, arg1, _builder=_builder)
         note_acted(SHIM.name)
-        wide = [one.to(core.float32, _builder=_builder) for one in (arg0, arg1)]
+        wide = [operand.to(core.float32, _builder=_builder) for operand in (arg0, arg1)]
         return function(*wide, _builder=_builder).to(core.bfloat16, _builder=_builder)
 
     return builtin(extreme)

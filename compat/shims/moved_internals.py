@@ -34,7 +34,9 @@ def apply(patches: Patches) -> None:
     # Affected: every Triton. Link: pytorch/pytorch#157242, triton-lang/triton#7835.
     # Breakpoint: no torch before 2.9 is left beside a Triton from 3.5 on.
     modules = [importlib.import_module(name) for name in _KEY_IN]
-    key = next((vars(one)["triton_key"] for one in modules if "triton_key" in vars(one)), None)
+    key = next(
+        (vars(module)["triton_key"] for module in modules if "triton_key" in vars(module)), None
+    )
     for module in modules:
         if "triton_key" not in vars(module):
             patches.set(module, "triton_key", key or _key_before_3_0())
@@ -98,13 +100,13 @@ class _Metadata:
 
     def __get__(self, kernel: Any, owner: Any = None) -> Any:
         try:
-            found = vars(kernel)["metadata"]
+            metadata = vars(kernel)["metadata"]
         except (KeyError, TypeError):
             raise AttributeError("metadata") from None
-        if not hasattr(found, "cluster_dims"):
+        if not hasattr(metadata, "cluster_dims"):
             # It belongs to a class that kernels may share.
-            type(found).cluster_dims = property(lambda told: (told.num_ctas, 1, 1))
-        return found
+            type(metadata).cluster_dims = property(lambda metadata: (metadata.num_ctas, 1, 1))
+        return metadata
 
     def __set__(self, kernel: Any, value: Any) -> None:
         vars(kernel)["metadata"] = value
@@ -119,12 +121,12 @@ class _Hook:
     def __get__(self, kernel: Any, owner: Any = None) -> Any:
         from triton import knobs
 
-        found = getattr(knobs.runtime, self._name)
+        value = getattr(knobs.runtime, self._name)
         # Breakpoint: not in Triton 3.4.0, but in 3.6.0 it is a chain of hooks, that may be empty.
-        calls = getattr(found, "calls", None)
+        calls = getattr(value, "calls", None)
         if calls is None:
-            return found
-        return (calls[0] if len(calls) == 1 else found) if calls else None
+            return value
+        return (calls[0] if len(calls) == 1 else value) if calls else None
 
 
 SHIM = Shim(

@@ -32,7 +32,7 @@ def apply(patches: Patches) -> None:
     # Only a launch that finds no kernel in memory compiles. One that it finds was compiled for the same bound
     # parameters.
     around_compile(patches, compile_as_seen)
-    _heal_configs(patches)
+    _fix_configs(patches)
 
 
 def _forget_launches(kernels: List[Any]) -> None:
@@ -50,15 +50,15 @@ def _seen_by_kernel(src: Any, args: tuple, kwargs: dict) -> Dict[str, int]:
     params = getattr(getattr(src, "fn", None), "params", None)
     if not options or not params:
         return {}
-    found = {}
+    values = {}
     for number, param in enumerate(params):
         if param.name not in NAMES or param.name not in options or not param.is_constexpr:
             continue
         value = _constant(src.constants, number, param.name)
         value = _allowed(param.name, value, kwargs["target"] if "target" in kwargs else args[0])
         if value is not None and value != options[param.name]:
-            found[param.name] = value
-    return found
+            values[param.name] = value
+    return values
 
 
 def _constant(constants: dict, number: int, name: str) -> Any:
@@ -87,7 +87,7 @@ def _allowed(name: str, value: Any, target: Any) -> Optional[int]:
     return value
 
 
-def _heal_configs(patches: Patches) -> None:
+def _fix_configs(patches: Patches) -> None:
     """``Config({"num_warps": 2})``: Triton's own default for the option hides the meta-parameter (3.0 and later), or
     the call gets the keyword twice (before)."""
     from triton.runtime.autotuner import Config
@@ -103,8 +103,8 @@ def _heal_configs(patches: Patches) -> None:
         for name, value in _meant(self, defaults, named_twice).items():
             setattr(self, name, value)
 
-    def heal(made: List[Any]) -> None:
-        _forget_launches([one for one in made if isinstance(one, JITFunction)])
+    def fix(made: List[Any]) -> None:
+        _forget_launches([kernel for kernel in made if isinstance(kernel, JITFunction)])
         patches.on_undo(lambda: _forget_launches(existing(JITFunction)))
         for config in made:
             if type(config) is Config:
@@ -112,7 +112,7 @@ def _heal_configs(patches: Patches) -> None:
                     patches.set(config, name, value)
 
     around_call(patches, Config, "__init__", init_with_meta)
-    before_first_launch(patches, (Config,), heal)
+    before_first_launch(patches, (Config,), fix)
 
 
 def _meant(config: Any, defaults: Dict[str, Any], named_twice: bool) -> Dict[str, Any]:

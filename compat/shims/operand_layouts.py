@@ -82,11 +82,11 @@ def _instead(dot: "re.Match[str]", a: "Origin", b: "Origin", count: int) -> List
     # A float32 product cannot read eight-bit operands. Nor operands narrower than itself beside a transposed one, nor
     # as the second beside the 16-bit result of another product, which stays in its threads' registers.
     eight = bits == 32 and _in_tensor_cores(dot["options"])
-    kept = a.product and bits == 16
+    stays = a.product and bits == 16
     hide = [
         which
-        for which, one, beside in (("a", a, b.turned), ("b", b, a.turned or kept))
-        if (beside and one.bits < bits) or (eight and one.bits == 8)
+        for which, operand, beside in (("a", a, b.turned), ("b", b, a.turned or stays))
+        if (beside and operand.bits < bits) or (eight and operand.bits == 8)
     ]
     if not hide:
         return []
@@ -96,7 +96,7 @@ def _instead(dot: "re.Match[str]", a: "Origin", b: "Origin", count: int) -> List
         for which in hide
         for line in _hidden(dot[which], f"{name}_{which}", shapes[which], dot["type"])
     ]
-    named = [f"{name}_{one}" if one in hide else dot[one] for one in "ab"]
+    named = [f"{name}_{side}" if side in hide else dot[side] for side in "ab"]
     types = "tensor<" + dot[0].partition(" : tensor<")[2]
     product = f"{dot['made']} = tt.dot {', '.join([*named, dot['c']])}{dot['options']} : {types}"
     return [indent + line for line in (*hidden, product)]

@@ -2,7 +2,7 @@
 
 ``tl.load(p + at, mask=at < 61, other=0.0)`` in a loop with a product, or in ``tl.range(…, num_stages=2)``: the copy
 to shared memory takes 16 bytes a thread where pointers allow it, and asks the mask of the first element alone. Here
-copies whose masks are not known to be the same for all of those bytes are told that their pointers lie beside each
+copies whose masks are not known to be the same for all of those bytes get the hint that their pointers lie beside each
 other for four bytes and no more, which is what the pipeline asks of every load: each four bytes ask for their own.
 
 Cost: such a copy takes four instructions where it took one. Loads whose masks are the same along 16 bytes (an outer
@@ -51,7 +51,7 @@ def rewritten(ir: str) -> Optional[str]:
         copy = _COPY.match(line)
         if copy and _is_ragged(copy, known, orders):
             name = f"%ragged_masks_{count}"
-            lines += _told(copy, name)
+            lines += _with_contiguity(copy, name)
             line = line.replace(f"{copy['pointer']},", f"{name},", 1)
             count += 1
         lines.append(line)
@@ -73,17 +73,17 @@ def _together(kind: str) -> int:
     return max(1, _MOST // bits_of(kind))
 
 
-def _told(copy: "re.Match[str]", name: str) -> List[str]:
+def _with_contiguity(copy: "re.Match[str]", name: str) -> List[str]:
     from ..origins import bits_of
 
     rank, indent, pointers = copy["shape"].count("x"), copy["indent"], copy["type"]
     beside = max(1, _LEAST // bits_of(copy["of"]))
     layout = f", {copy['layout']}" if copy["layout"] else ""
     offsets = f"tensor<{copy['shape']}i32{layout}>"
-    told = f"{{tt.contiguity = dense<{beside}> : tensor<{rank}xi32>}}"
+    attribute = f"{{tt.contiguity = dense<{beside}> : tensor<{rank}xi32>}}"
     return [
         f"{indent}{name}_0 = arith.constant dense<0> : {offsets}",
-        f"{indent}{name} = tt.addptr {copy['pointer']}, {name}_0 {told} : {pointers}, {offsets}",
+        f"{indent}{name} = tt.addptr {copy['pointer']}, {name}_0 {attribute} : {pointers}, {offsets}",
     ]
 
 

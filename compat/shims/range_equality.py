@@ -34,14 +34,14 @@ def rewritten(ir: str) -> Optional[str]:
     count = 0
     for line in ir.splitlines():
         text = line.split(" loc(")[0]
-        found = _COMPARED.match(line)
-        if found and not {found[4], found[5]} <= plain:
-            indent, made, how, one, other, kind, rest = found.groups()
+        match = _COMPARED.match(line)
+        if match and not {match[4], match[5]} <= plain:
+            indent, made, how, left, other, kind, rest = match.groups()
             name = f"%range_equality_{count}"
             count += 1
             lines += [
                 f"{indent}{name} = arith.constant dense<3> : {kind}",
-                f"{indent}{name}_a = arith.muli {one}, {name} : {kind}{rest}",
+                f"{indent}{name}_a = arith.muli {left}, {name} : {kind}{rest}",
                 f"{indent}{name}_b = arith.muli {other}, {name} : {kind}{rest}",
                 f"{indent}{made} = arith.cmpi {how}, {name}_a, {name}_b : {kind}{rest}",
             ]

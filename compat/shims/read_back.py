@@ -52,8 +52,8 @@ def loads_what_it_stored(ir: str) -> bool:
             origins[names[0]] = pointer
         elif result or _CARRIES.search(text):
             # A loop's variables have the origin of their initial values.
-            found = _NONE.union(*(origins.get(name, _NONE) for name in names))
-            origins.update({name: found for name in names if found and name not in origins})
+            loaded = _NONE.union(*(origins.get(name, _NONE) for name in names))
+            origins.update({name: loaded for name in names if loaded and name not in origins})
         before, depth = depth, depth + text.count("{") - text.count("}")
         if _CARRIES.search(text) and depth > before:
             loops.append(set())

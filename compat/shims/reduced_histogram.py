@@ -32,14 +32,14 @@ _HISTOGRAM = lazily(
 def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel with layouts, as text, with conversions ahead of such histograms; None if it has none."""
     blocked = set(_BLOCKED.findall(ir))
-    said = _MODULE.findall(ir)
-    module = {name: int(number) for _, name, number in said}
+    attributes = _MODULE.findall(ir)
+    module = {name: int(number) for _, name, number in attributes}
     lines: List[str] = []
     count = 0
     for line in ir.splitlines():
-        found = _HISTOGRAM.match(line)
-        if found and not _is_plain(found["layout"], blocked):
-            lines += _converted(found, module, said[0][0], f"%reduced_histogram_{count}")
+        match = _HISTOGRAM.match(line)
+        if match and not _is_plain(match["layout"], blocked):
+            lines += _converted(match, module, attributes[0][0], f"%reduced_histogram_{count}")
             count += 1
         else:
             lines.append(line)
@@ -52,24 +52,26 @@ def _is_plain(layout: str, blocked: Set[str]) -> bool:
 
 
 def _converted(
-    found: "re.Match[str]", module: Dict[str, int], dialect: str, name: str
+    match: "re.Match[str]", module: Dict[str, int], dialect: str, name: str
 ) -> List[str]:
     ctas, lanes = module["num-ctas"], module["threads-per-warp"]
     layout = f"sizePerThread = [1], threadsPerWarp = [{lanes}], warpsPerCTA = [{module['num-warps']}], order = [0]"
     if ctas > 1:
         layout += f", CTAsPerCGA = [{ctas}], CTASplitNum = [{ctas}], CTAOrder = [0]"
-    indent, place = found["indent"], found["place"] or ""
+    indent, place = match["indent"], match["place"] or ""
     lines, given = [], []
     plain = f"#{dialect}.blocked<{{{layout}}}>"
     # The counted values, and their mask.
-    for at, (operand, kind) in enumerate(zip(found["operands"].split(", "), (found["kind"], "i1"))):
-        own, made = (f"tensor<{found['length']}x{kind}, {one}>" for one in (found["layout"], plain))
+    for at, (operand, kind) in enumerate(zip(match["operands"].split(", "), (match["kind"], "i1"))):
+        own, made = (
+            f"tensor<{match['length']}x{kind}, {layout}>" for layout in (match["layout"], plain)
+        )
         given.append(f"{name}_{at}")
         lines.append(
             f"{indent}{given[-1]} = {dialect}.convert_layout {operand} : {own} -> {made}{place}"
         )
-    counted = f"tensor<{found['length']}x{found['kind']}, {plain}> -> {found['result']}{place}"
-    lines.append(f"{indent}{found['made']} = tt.histogram {', '.join(given)} : {counted}")
+    counted = f"tensor<{match['length']}x{match['kind']}, {plain}> -> {match['result']}{place}"
+    lines.append(f"{indent}{match['made']} = tt.histogram {', '.join(given)} : {counted}")
     return lines
 
 

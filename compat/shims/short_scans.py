@@ -52,18 +52,20 @@ def apply(patches: Patches) -> None:
         lanes = getattr(builder.options, "warp_size", _WARP)
         elements = functools.reduce(int.__mul__, shape, 1)
         # Tensors of several shapes raise Triton's own error.
-        alike = all(list(one.type.shape) == list(inputs[0].type.shape) for one in inputs)
+        alike = all(list(value.type.shape) == list(inputs[0].type.shape) for value in inputs)
         if elements >= lanes or shape[axis] == 1 or not alike:
             return scan(inputs, axis, region_builder_fn, reverse, builder)
         note_acted(SHIM.name)
         axis %= len(shape)
         times = lanes // elements
-        filled = [_repeated(one, shape, axis, times, builder) for one in inputs]
-        found = scan(filled, axis, region_builder_fn, reverse, builder)
+        filled = [_repeated(value, shape, axis, times, builder) for value in inputs]
+        scanned = scan(filled, axis, region_builder_fn, reverse, builder)
         return tuple(
             # Triton's own type: its shape may be of constants that are not plain numbers.
-            tl.tensor(_kept(one, shape, axis, times, bool(reverse), builder).handle, given.type)
-            for one, given in zip(found, inputs)
+            tl.tensor(
+                _cropped(value, shape, axis, times, bool(reverse), builder).handle, given.type
+            )
+            for value, given in zip(scanned, inputs)
         )
 
     def _repeated(value: Any, shape: List[int], axis: int, times: int, builder: Any) -> Any:
@@ -72,7 +74,9 @@ def apply(patches: Patches) -> None:
         value = semantic.broadcast_impl_shape(value, [*before, times, *after], builder)
         return semantic.reshape(value, [*before, times * after[0], *after[1:]], False, builder)
 
-    def _kept(value: Any, shape: List[int], axis: int, times: int, last: bool, builder: Any) -> Any:
+    def _cropped(
+        value: Any, shape: List[int], axis: int, times: int, last: bool, builder: Any
+    ) -> Any:
         before, after = shape[:axis], shape[axis:]
         # One half at a time: `split` can do no more.
         order = [*range(axis), *range(axis + 1, len(shape) + 1), axis]

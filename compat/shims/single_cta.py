@@ -67,15 +67,15 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
     if features.has_sound_clusters():
         try:
             several = guard.compile_guarded(compile_, src, args, kwargs)
-        except Exception as found:
-            error = found
+        except Exception as raised:
+            error = raised
         else:
             if not _reaches_into_others(getattr(several, "asm", None) or {}):
                 return several
-    one = dict(kwargs, options=dict(options, num_ctas=1))
+    arguments = dict(kwargs, options=dict(options, num_ctas=1))
     try:
-        kernel = compile_(with_option(src, "num_ctas", asked, 1), *args, **one)
-    except Exception as found:
+        kernel = compile_(with_option(src, "num_ctas", asked, 1), *args, **arguments)
+    except Exception as raised:
         if error is not None:
             # Its failure has another cause than the cluster.
             raise error from None
@@ -84,7 +84,7 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
         # Better a kernel that compiled than none: it may be written for a cluster of this size.
         say_once(
             f"{getattr(src, 'name', 'a kernel')}: num_ctas={asked} may compute something else on this Triton, and with "
-            f"1 it does not compile ({_first_line(found)}), launched with {asked}"
+            f"1 it does not compile ({_first_line(raised)}), launched with {asked}"
         )
         return several
     note_acted(SHIM.name)
@@ -136,13 +136,13 @@ def _shares_wrongly(first: str, second: str, made: str, splits: Mapping[str, _Sp
 
 
 def _splits(laid_out: str) -> Dict[str, _Split]:
-    found: Dict[str, _Split] = {
+    splits: Dict[str, _Split] = {
         name: (int(rows), int(columns)) for name, rows, columns in _SPLIT.findall(laid_out)
     }
     for name, bases in _BASES.findall(laid_out):
-        along = [[int(one) for one in basis] for basis in _BASIS.findall(bases)]
-        found[name] = tuple(2 ** sum(basis[axis] > 0 for basis in along) for axis in (0, 1))
-    return found
+        along = [[int(number) for number in basis] for basis in _BASIS.findall(bases)]
+        splits[name] = tuple(2 ** sum(basis[axis] > 0 for basis in along) for axis in (0, 1))
+    return splits
 
 
 def _first_line(error: Exception) -> str:

@@ -76,12 +76,12 @@ def apply(patches: Patches) -> None:
 
     @functools.wraps(load)
     def load_known_as_bool(pointer: Any, *args: Any, **kwargs: Any) -> Any:
-        found = load(pointer, *args, **kwargs)
+        loaded = load(pointer, *args, **kwargs)
         scalar = pointer.type.scalar
         if scalar.is_ptr() and scalar.element_ty == core.int1:
-            shape = found.type.shape if found.type.is_block() else None
-            found = core.tensor(found.handle, core.block_type(bool_, shape) if shape else bool_)
-        return found
+            shape = loaded.type.shape if loaded.type.is_block() else None
+            loaded = core.tensor(loaded.handle, core.block_type(bool_, shape) if shape else bool_)
+        return loaded
 
     for name in _OPERATORS:
         for method in (f"__{name}__", f"__r{name}__"):
@@ -102,8 +102,8 @@ def _names_small_integers(reached: Iterable[Any]) -> bool:
     for item in reached:
         source = getattr(item, "src", None)
         # A type is also found under its name, wherever it comes from.
-        said = source if isinstance(source, str) else str(getattr(item, "name", ""))
-        if _NAMED.search(said):
+        text = source if isinstance(source, str) else str(getattr(item, "name", ""))
+        if _NAMED.search(text):
             return True
     return False
 

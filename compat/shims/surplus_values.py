@@ -15,7 +15,7 @@ def apply(patches: Patches) -> None:
     # delta rule for one. Affected: Triton 3.9 and later, every target, compiled kernels only: the interpreter is
     # Python, which has always refused it. Link: triton-lang/triton#11053.
     # Breakpoint: none upstream, Triton now does as Python does. Delete when no library on any column relies on it.
-    def heal(code_generator):
+    def fix(code_generator):
         sanitize = code_generator._sanitize_target_value
 
         @functools.wraps(sanitize)
@@ -30,7 +30,7 @@ def apply(patches: Patches) -> None:
 
         patches.set(code_generator, "_sanitize_target_value", without_surplus)
 
-    before_first_trace(patches, heal)
+    before_first_trace(patches, fix)
 
 
 SHIM = Shim(

@@ -2,7 +2,7 @@
 
 With rows that come straight from a `tl.load`, it makes `total -= tl.sum(x, 1)` add, adds in every turn what
 `if wanted: total += tl.sum(x, 1)` adds in some, and lets whoever reads `total` inside the loop see what it was at the
-start (both mended in Triton 3.9): wrong numbers, without a word. It dies of `total = total * decay + tl.sum(x, 1)`, and
+start (both fixed in Triton 3.9): wrong numbers, without a word. It dies of `total = total * decay + tl.sum(x, 1)`, and
 before 3.9 of a `total` that is used twice behind the loop (`total + total`; of two stores only before 3.3).
 
 A kernel with such a loop is compiled without the pass (`compat/loop_sums.py` finds it in the IR); every other kernel

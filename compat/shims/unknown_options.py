@@ -68,11 +68,11 @@ _ASKS_FOR_NOTHING = (None, False, 0, "", "none")
 
 
 def apply(patches: Patches) -> None:
-    _heal_config(patches)
+    _fix_config(patches)
     if features.has_backends():
-        _heal_backends(patches)
+        _fix_backends(patches)
     else:
-        _heal_run_before_3_0(patches)
+        _fix_run_before_3_0(patches)
 
 
 def _droppable(options: Dict[str, Any], known: Container[str]) -> List[str]:
@@ -84,7 +84,7 @@ def _droppable(options: Dict[str, Any], known: Container[str]) -> List[str]:
     ]
 
 
-def _say(name: str, value: Any) -> None:
+def _say_dropped(name: str, value: Any) -> None:
     import triton
 
     if value in _ASKS_FOR_NOTHING:
@@ -96,7 +96,7 @@ def _say(name: str, value: Any) -> None:
     )
 
 
-def _heal_backends(patches: Patches) -> None:
+def _fix_backends(patches: Patches) -> None:
     from triton.backends import backends
 
     # Symptom: KeyError: Keyword argument waves_per_eu was specified but unrecognised.
@@ -124,7 +124,7 @@ def _heal_backends(patches: Patches) -> None:
             for name in _droppable(options, known):
                 value = options.pop(name)
                 if name not in getattr(src.fn, "arg_names", ()):
-                    _say(name, value)
+                    _say_dropped(name, value)
             kwargs = dict(kwargs, options=options)
         return compile_(src, *args, **kwargs)
 
@@ -147,7 +147,7 @@ def _fields(target: Any) -> Set[str]:
 _fields_of: Dict[type, Set[str]] = {}
 
 
-def _heal_run_before_3_0(patches: Patches) -> None:
+def _fix_run_before_3_0(patches: Patches) -> None:
     from triton.compiler.backends.cuda import CUDABackend, CUDAOptions
 
     known = frozenset(field.name for field in dataclasses.fields(CUDAOptions))
@@ -165,7 +165,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
 
     def drop(opts):
         for name in _droppable(opts, known):
-            _say(name, opts.pop(name))
+            _say_dropped(name, opts.pop(name))
 
     def run_with_its_own(run, kernel, args, kwargs):
         args, kwargs = by_position(kernel.signature, args, kwargs, known) or (args, kwargs)
@@ -176,7 +176,7 @@ def _heal_run_before_3_0(patches: Patches) -> None:
     around_run(patches, foreign, run_with_its_own)
 
 
-def _heal_config(patches: Patches) -> None:
+def _fix_config(patches: Patches) -> None:
     from triton.runtime.autotuner import Config
 
     init = Config.__init__
@@ -188,7 +188,7 @@ def _heal_config(patches: Patches) -> None:
     def init_without(init, self, *args, **kwargs):
         for name in unknown:
             if name in kwargs:
-                _say(name, kwargs.pop(name))
+                _say_dropped(name, kwargs.pop(name))
         init(self, *args, **kwargs)
 
     around_call(patches, Config, "__init__", init_without)

@@ -30,34 +30,34 @@ _Layouts = Dict[str, Dict[str, List[int]]]
 def rewritten(ir: str) -> Optional[str]:
     """The IR of a kernel with layouts, as text, with such scans between two conversions; None if it has none."""
     layouts: _Layouts = {
-        name: {key: _integers(numbers) for key, numbers in _NUMBERS.findall(said)}
-        for name, said in _LAYOUT.findall(ir)
+        name: {key: _integers(numbers) for key, numbers in _NUMBERS.findall(fields)}
+        for name, fields in _LAYOUT.findall(ir)
     }
     lines: List[str] = []
     renamed: Dict[str, str] = {}
-    found: Optional["re.Match[str]"] = None
+    begin: Optional["re.Match[str]"] = None
     begun, count = 0, 0
     for line in ir.splitlines():
         lines.append(line)
         begins = _BEGINS.match(line)
         if begins:
-            found, begun = begins, len(lines) - 1
+            begin, begun = begins, len(lines) - 1
             continue
-        ends = _ENDS.match(line) if found else None
-        if not found or not ends:
+        ends = _ENDS.match(line) if begin else None
+        if not begin or not ends:
             continue
         kinds = _TYPE.findall(ends[1])
-        other = _other(kinds, int(found[5]), layouts)
+        other = _other(kinds, int(begin[5]), layouts)
         if other:
             lines[begun:] = _between(
-                found, lines[begun + 1 : -1], kinds, other, count, ends[2] or ""
+                begin, lines[begun + 1 : -1], kinds, other, count, ends[2] or ""
             )
             if len(kinds) > 1:
                 renamed.update(
-                    (f"{found[2]}#{at}", f"%wide_scans_{count}_{at}") for at in range(len(kinds))
+                    (f"{begin[2]}#{at}", f"%wide_scans_{count}_{at}") for at in range(len(kinds))
                 )
             count += 1
-        found = None
+        begin = None
     if not count:
         return None
     text = "\n".join(lines) + "\n"
@@ -75,11 +75,11 @@ def _other(kinds: Sequence[Tuple[str, str, str]], axis: int, layouts: _Layouts) 
     lanes, warps = layout["threadsPerWarp"], layout["warpsPerCTA"]
     if shape[axis] == 1 or lanes[axis] > 1 or warps[axis] > 1 or len(shape) == 1:
         return ""
-    order = [axis, *(one for one in layout["order"] if one != axis)]
+    order = [axis, *(dimension for dimension in layout["order"] if dimension != axis)]
     spread, left = [1] * len(shape), _WARP
-    for one in order:
-        spread[one] = min(left, shape[one])
-        left //= spread[one]
+    for dimension in order:
+        spread[dimension] = min(left, shape[dimension])
+        left //= spread[dimension]
     # The remaining lanes, where there are fewer elements than lanes.
     spread[order[-1]] *= left
     made = {**layout, "sizePerThread": [1] * len(shape), "threadsPerWarp": spread, "order": order}
@@ -87,14 +87,14 @@ def _other(kinds: Sequence[Tuple[str, str, str]], axis: int, layouts: _Layouts) 
 
 
 def _between(
-    found: "re.Match[str]",
+    match: "re.Match[str]",
     body: Sequence[str],
     kinds: Sequence[Tuple[str, str, str]],
     other: str,
     count: int,
     place: str,
 ) -> List[str]:
-    indent, made, operands, said = found[1], found[2], found[3].split(", "), found[4]
+    indent, made, operands, attributes = match[1], match[2], match[3].split(", "), match[4]
     name = f"%wide_scans_{count}"
     own = [f"tensor<{shape}{kind}, {layout}>" for shape, kind, layout in kinds]
     new = [f"tensor<{shape}{kind}, {other}>" for shape, kind, _ in kinds]
@@ -106,7 +106,7 @@ def _between(
             f"{indent}{name}_in{at} = triton_gpu.convert_layout {operand} : ({own[at]}) -> {new[at]}{place}"
             for at, operand in enumerate(operands)
         ),
-        f'{indent}{name}{f":{len(kinds)}" if several else ""} = "tt.scan"({given}) {said} ({{',
+        f'{indent}{name}{f":{len(kinds)}" if several else ""} = "tt.scan"({given}) {attributes} ({{',
         *body,
         f"{indent}}}) : ({', '.join(new)}) -> {back}{place}",
         *(
