@@ -131,9 +131,13 @@ def test_limits_hold_and_nothing_is_left(host, tmp_path):
         held[:: 1 << 12] = b"x" * len(held[:: 1 << 12])
         time.sleep(60)
 
+    # A forked child begins with the memory of the process that runs the tests.
+    with open("/proc/self/statm", encoding="ascii") as file:
+        resident_mb = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
     def run():
-        hung = run_isolated(lambda send: hang(), time_limit=2)
-        ate = run_isolated(lambda send: eat(), time_limit=60, memory_limit_mb=200)
+        hung = run_isolated(lambda send: hang(), time_limit=5)
+        ate = run_isolated(lambda send: eat(), time_limit=60, memory_limit_mb=resident_mb + 200)
         return hung.kind, ate.kind
 
     assert in_host(host, run) == ("timeout", "memory")

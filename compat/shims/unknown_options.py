@@ -155,13 +155,22 @@ def _fix_run_before_3_0(patches: Patches) -> None:
 
     # Symptom: TypeError: got an unexpected keyword argument 'maxnreg'. Affected: Triton < 3.0, every target.
     # `run` hands over its own keywords, and afterwards binds what is left of them to the kernel's parameters.
-    # Every launch comes by, so this is no seam, whose frames would cost it 2 %; nobody else replaces it.
+    # Every launch comes by, so this is no seam, whose frames would cost it 2 %; nobody else replaces it. It reads what
+    # is given where Triton asks for each of its thirteen options, and is the shorter for it, with the check.
     parse = CUDABackend.parse_options
+    # Triton sets these by the GPU, whatever the caller gives; 2.3.0 and 2.3.1 set different values.
+    by_gpu = ("allow_fp8e4nv", "max_num_imprecise_acc_default")
+    chosen: Dict[Any, Dict[str, Any]] = {}
+    free = known.difference(by_gpu)
 
     def parse_without(self, opts):
         if not foreign.isdisjoint(opts):
             patches.attempt(drop, opts)
-        return parse(self, opts)
+        if self.capability not in chosen:
+            own = parse(self, {})
+            chosen[self.capability] = {name: getattr(own, name) for name in by_gpu}
+        given = {name: value for name, value in opts.items() if name in free}
+        return CUDAOptions(**given, **chosen[self.capability])
 
     def drop(opts):
         for name in _droppable(opts, known):
