@@ -28,7 +28,7 @@ def saved(file: Path, here: Path) -> Answers:
     return settings.load(home(file, here)).settings.check
 
 
-def save(folder: Path, told: Answers) -> Path:
+def save(folder: Path, answers: Answers) -> Path:
     """Write the answers in place of the settings for check in `folder`; returns the file.
 
     Raises:
@@ -38,7 +38,7 @@ def save(folder: Path, told: Answers) -> Path:
     path = source or (folder / PYPROJECT if (folder / PYPROJECT).is_file() else folder / OWN_FILE)
     header = "check" if path.name == OWN_FILE else "tool.crosswarp.check"
     before = path.read_text("utf-8") if path.is_file() else ""
-    section = "\n".join([f"[{header}]", *_lines(told)]) + "\n"
+    section = "\n".join([f"[{header}]", *_lines(answers)]) + "\n"
     found = re.search(rf"^\[{re.escape(header)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", before, re.M)
     if found:
         between = "" if found.end() == len(before) else "\n"
@@ -53,21 +53,21 @@ def save(folder: Path, told: Answers) -> Path:
         raise ConfigError(
             f"{path}: {error.strerror or error}. Make it a file that can be written."
         ) from None
-    if settings.load(folder).settings.check != told:
+    if settings.load(folder).settings.check != answers:
         path.write_text(before, "utf-8")
         raise ConfigError(
-            f"{path}: its [{header}] cannot be rewritten. Write it yourself: {' '.join(_lines(told))}"
+            f"{path}: its [{header}] cannot be rewritten. Write it yourself: {' '.join(_lines(answers))}"
         )
     return path
 
 
-def _lines(told: Answers) -> Iterable[str]:
+def _lines(answers: Answers) -> Iterable[str]:
     for name in ("signature", "constexpr"):
-        values = getattr(told, name)
+        values = getattr(answers, name)
         if values:
             # Strings of JSON are strings of TOML; a line each, to be reviewed.
             yield f"{name} = ["
             yield from (f"    {json.dumps(value, ensure_ascii=False)}," for value in values)
             yield "]"
-    if told.stub:
+    if answers.stub:
         yield "stub = true"

@@ -129,7 +129,7 @@ def _with_kernels(folder: Path) -> Iterator[str]:
 def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Found) -> None:
     imports = Imports(folder, files_of(folder, tests))
     imported = {name.lower() for name in imports.all}
-    taken: dict[str, str] = {}
+    requirements: dict[str, str] = {}
     passed: list[str] = []
     for wish in declared.wishes:
         if wish.name in _THERE or wish.name == canonicalize_name(declared.name):
@@ -137,14 +137,14 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
         if not wish.sure:
             # The text of a setup.py may have anything: requirements that tests import count.
             if _module(wish.name) in imported:
-                taken.setdefault(wish.name, _plain(wish))
+                requirements.setdefault(wish.name, _plain(wish))
         elif not wish.extra or _used(wish, imported):
-            taken.setdefault(wish.name, _plain(wish))
+            requirements.setdefault(wish.name, _plain(wish))
         elif _TESTING.search(wish.extra):
             passed.append(wish.name)
-    found.values["requires"] = list(taken.values())
-    found.told.append(f"It needs {', '.join(taken) or 'nothing'} besides Triton and torch.")
-    names = {_module(name) for name in (*taken, *_THERE)}
+    found.values["requires"] = list(requirements.values())
+    found.told.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
+    names = {_module(name) for name in (*requirements, *_THERE)}
     for who, modules in (("tests", imports.by_tests), ("library", imports.by_library)):
         unknown = [
             f"{name} ({place})"
@@ -155,7 +155,7 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
             found.told.append(
                 f"Not declared, but imported by the {who}: {', '.join(unknown)}. Name in `requires` what provides it."
             )
-    left = [name for name in dict.fromkeys(passed) if name not in taken]
+    left = [name for name in dict.fromkeys(passed) if name not in requirements]
     if left:
         found.told.append(f"Not taken, because no test imports it: {', '.join(left)}.")
 
@@ -179,7 +179,7 @@ def _plain(wish: Wish) -> str:
 
 
 def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
-    ranges = [told for name in ("triton", "torch") if (told := declared.range_of(name))]
+    ranges = [versions for name in ("triton", "torch") if (versions := declared.range_of(name))]
     allowed = [column.id for column in declared.columns(table)]
     found.columns = len(allowed)
     if not ranges:

@@ -175,10 +175,10 @@ def _imported(nodes: Iterable[ast.AST], package: str = "") -> Iterator[tuple[str
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
             if node.level:
-                kept = package.split(".")[: len(package.split(".")) - node.level + 1]
-                if not package or not kept:
+                parent = package.split(".")[: len(package.split(".")) - node.level + 1]
+                if not package or not parent:
                     continue
-                module = ".".join(filter(None, (*kept, module)))
+                module = ".".join(filter(None, (*parent, module)))
             yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
 
 

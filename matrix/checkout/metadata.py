@@ -91,11 +91,11 @@ class Declared:
 
     def range_of(self, name: str) -> str:
         """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where there is no requirement."""
-        told: dict[str, list[str]] = {}
+        ranges: dict[str, list[str]] = {}
         for wish in self.of(name):
-            if wish.where not in told.setdefault(wish.text, []):
-                told[wish.text].append(wish.where)
-        return " or ".join(f"{text} ({', '.join(where)})" for text, where in told.items())
+            if wish.where not in ranges.setdefault(wish.text, []):
+                ranges[wish.text].append(wish.where)
+        return " or ".join(f"{text} ({', '.join(where)})" for text, where in ranges.items())
 
     def told(self, name: str) -> str:
         """The range alone: `triton>=2.3.1`."""
@@ -139,8 +139,8 @@ def with_mentions(folder: Path) -> Declared:
     found = declared(folder)
     if found.of("triton") or found.of("torch"):
         return found
-    said = tuple(Wish(one, where, sure=False) for one, where in mentioned(folder))
-    return Declared(found.name, (*found.wishes, *said))
+    mentions = tuple(Wish(one, where, sure=False) for one, where in mentioned(folder))
+    return Declared(found.name, (*found.wishes, *mentions))
 
 
 def above(path: Path) -> Declared:

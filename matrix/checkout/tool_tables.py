@@ -66,12 +66,12 @@ def _part(text: str) -> str:
     numbers = [int(one) for one in found[0].split(".")]
     if text[0] == "^":
         # Up to the first number that is not 0.
-        kept = next((place for place, one in enumerate(numbers) if one), len(numbers) - 1)
+        leading = next((place for place, one in enumerate(numbers) if one), len(numbers) - 1)
     elif text[0] == "~":
-        kept = min(1, len(numbers) - 1)
+        leading = min(1, len(numbers) - 1)
     else:
         return f"=={text}"
-    above = [*numbers[:kept], numbers[kept] + 1]
+    above = [*numbers[:leading], numbers[leading] + 1]
     return f">={found[0]},<{'.'.join(map(str, above))}"
 
 

@@ -42,10 +42,12 @@ class Dispatched:
 
 def folder_of(work: Path, shares: Sequence[Share], suite: Path | None, commit: str) -> Path:
     """Where the parts lie: another folder for another selection, cut, commit, and other files of suite or crosswarp."""
-    said = [[share.job.name, share.job.run] for share in sorted(shares, key=lambda s: s.job.name)]
-    digest = hashlib.sha256(json.dumps([said, lockkey.code(suite), commit]).encode()).hexdigest()[
-        :12
+    identity = [
+        [share.job.name, share.job.run] for share in sorted(shares, key=lambda s: s.job.name)
     ]
+    digest = hashlib.sha256(
+        json.dumps([identity, lockkey.code(suite), commit]).encode()
+    ).hexdigest()[:12]
     return work / "dispatched" / digest
 
 
@@ -75,20 +77,20 @@ def dispatch(
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     left = [share for share in shares if not _whole(_path(folder, share))]
-    kept = len(shares) - len(left)
-    if kept:
+    reused = len(shares) - len(left)
+    if reused:
         say(
-            f"{kept} of {len(shares)} shares are there from a run that was not finished; --fresh runs them again"
+            f"{reused} of {len(shares)} shares are there from a run that was not finished; --fresh runs them again"
         )
     died: dict[str, str] = {}
     if left:
         seeds = {} if fresh else _seeds(into, {share.job.column for share in left})
         tasks = [_task(task, share, seeds) for share in left]
-        _gather(tasks, engine(), folder, len(shares), kept, say, died)
+        _gather(tasks, engine(), folder, len(shares), reused, say, died)
     parts = [path for share in shares if (path := _path(folder, share)).is_file()]
     if not parts:
-        told = "\n".join(f"{name}: {why}" for name, why in died.items())
-        raise EnvironmentFailed(f"No share came to anything:\n{told}\nMend that, and run again.")
+        reasons = "\n".join(f"{name}: {why}" for name, why in died.items())
+        raise EnvironmentFailed(f"No share came to anything:\n{reasons}\nMend that, and run again.")
     order = sorted((share.job for share in shares), key=lambda job: job.name)
     merged = merge(parts, into, issues, argv, order)
     with Store(into) as store:
@@ -97,7 +99,7 @@ def dispatch(
     if not died and not merged.missing and all(_whole(path) for path in parts):
         # They are in the store now, and their results are reused from there.
         shutil.rmtree(folder, ignore_errors=True)
-    return Dispatched(merged, kept, died)
+    return Dispatched(merged, reused, died)
 
 
 def _gather(

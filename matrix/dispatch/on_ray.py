@@ -48,7 +48,7 @@ class OnRay:
                 try:
                     yield task, ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    yield task, Died(task.name, _said(error))
+                    yield task, Died(task.name, _reason(error))
 
     def cancel(self) -> None:
         for reference in self._running:
@@ -56,7 +56,7 @@ class OnRay:
         self._running.clear()
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """The last line of a traceback is the error; of a worker's death the first says it."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     died = isinstance(error, (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError))

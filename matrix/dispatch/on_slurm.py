@@ -60,7 +60,7 @@ class OnSlurm:
                 try:
                     yield task, job.result()
                 except (UncompletedJobError, FailedJobError) as error:
-                    yield task, Died(task.name, _said(job.state, error))
+                    yield task, Died(task.name, _reason(job.state, error))
             if not done:
                 time.sleep(_POLL)
             if time.monotonic() - looked > _QUEUE:
@@ -92,6 +92,6 @@ class OnSlurm:
         self._running.clear()
 
 
-def _said(state: str, error: Exception) -> str:
+def _reason(state: str, error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{state}: {lines[0] if lines else type(error).__name__}"[:400]

@@ -88,8 +88,8 @@ def work(task: Task) -> Ended:
 
 def _environ(task: Task) -> dict[str, str]:
     # Our parent may run under pytest, whose variables are for its own processes.
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
-    return {**kept, **task.environ}
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    return {**environ, **task.environ}
 
 
 def _made(path: Path, begun: int) -> bytes:

@@ -139,10 +139,10 @@ class Beside:
         """A copy of a checkout without build instructions, named for its contents."""
         partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder)) / "files"
         copy(checkout, partial)
-        told = hashlib.sha256()
+        digest = hashlib.sha256()
         for path in sorted(one for one in partial.rglob("*") if one.is_file()):
-            told.update(f"{path.relative_to(partial)}\0".encode() + path.read_bytes())
-        home = self._folder / f"library-{told.hexdigest()[:16]}"
+            digest.update(f"{path.relative_to(partial)}\0".encode() + path.read_bytes())
+        home = self._folder / f"library-{digest.hexdigest()[:16]}"
         try:
             os.replace(partial, home)
         except OSError:
@@ -312,9 +312,11 @@ def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -
     except (OSError, subprocess.SubprocessError, ValueError):
         # A run reports it later.
         return ""
-    told = ", ".join(f"{name} ({imports[name]})" for name in lacking)
+    names = ", ".join(f"{name} ({imports[name]})" for name in lacking)
     return (
-        f"not installed, and imported: {told}. Name in `requires` what provides it." if told else ""
+        f"not installed, and imported: {names}. Name in `requires` what provides it."
+        if names
+        else ""
     )
 
 

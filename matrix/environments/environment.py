@@ -75,8 +75,8 @@ class Wanted:
     @property
     def lock(self) -> str:
         """The digest of the stamp and of the machine's architecture and libc."""
-        said = [self.stamp(), platform.machine(), *platform.libc_ver()]
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
+        parts = [self.stamp(), platform.machine(), *platform.libc_ver()]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 class Builder:
@@ -211,10 +211,10 @@ class Builder:
         self,
         lock: Callable[[Path, Callable[[], None], Callable[[], bool]], locks.Hold],
         path: Path,
-        told: str,
+        message: str,
     ) -> locks.Hold:
         try:
-            hold = lock(path, lambda: self._say(told), lambda: self._cancelled)
+            hold = lock(path, lambda: self._say(message), lambda: self._cancelled)
         except locks.Stopped:
             raise EnvironmentFailed(
                 "cancelled while it waited for another run. Run again."
@@ -285,8 +285,8 @@ class Builder:
 
     def _install(self, column: Column, arguments: Sequence[str]) -> None:
         if self.cpu_backend is None:
-            self.cpu_backend, said = self._probe_cpu(arguments)
-            self._say(said)
+            self.cpu_backend, message = self._probe_cpu(arguments)
+            self._say(message)
         if self.cpu_backend:
             if self._uv([*arguments, "--torch-backend", "cpu"]).ok:
                 return

@@ -139,8 +139,8 @@ def look(python: Path) -> Here:
     found = _asked(python, _ASK)
     _complain(python, found)
     asked = Interpreter(**found.pop("asked"))
-    told = {name: str(value) for name, value in found.items() if name != "missing"}
-    return Here(python, told, asked=asked)
+    versions = {name: str(value) for name, value in found.items() if name != "missing"}
+    return Here(python, versions, asked=asked)
 
 
 def _complain(python: Path, found: Mapping[str, Any]) -> None:

@@ -98,17 +98,17 @@ def _lines(
         hiding = [folder / name for name in mine if name.partition(".")[0] in _stems(names)]
         whole = [*whole, *hiding]
     for root in [*whole, *map(Path, asked.packages)]:
-        for path, told in _walked(root, seen):
+        for path, facts in _walked(root, seen):
             count += 1
             if count > MOST:
                 raise _TooMany
-            yield f"{path} {told}"
+            yield f"{path} {facts}"
     for root in (home for folder in (*whole, *worked_in) for home in _editable(folder)):
-        for path, told in _walked(root, seen | left_out, code_only=True):
+        for path, facts in _walked(root, seen | left_out, code_only=True):
             count += 1
             if count > MOST:
                 raise _TooMany
-            yield f"{path} {told}"
+            yield f"{path} {facts}"
 
 
 def _stems(names: Iterable[str]) -> set[str]:
@@ -144,11 +144,11 @@ def _ours(name: str) -> bool:
 
 def _editable(folder: Path) -> Iterator[Path]:
     """The checkouts that packages are installed from as they are: a hook finds them, and not the path."""
-    for told in sorted(folder.glob("*.dist-info/direct_url.json")) if folder.is_dir() else ():
-        if _ours(told.parent.name):
+    for file in sorted(folder.glob("*.dist-info/direct_url.json")) if folder.is_dir() else ():
+        if _ours(file.parent.name):
             continue
         try:
-            document = json.loads(told.read_bytes())
+            document = json.loads(file.read_bytes())
             url = document["url"] if document.get("dir_info", {}).get("editable") else ""
         except (ValueError, KeyError, AttributeError, TypeError):
             continue
@@ -163,7 +163,7 @@ def _walked(root: Path, seen: set[Path], *, code_only: bool = False) -> Iterator
         return
     seen.add(real)
     if not real.is_dir():
-        yield str(root), _told(os.stat(real))
+        yield str(root), _size_and_time(os.stat(real))
         return
     with os.scandir(real) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
@@ -174,11 +174,11 @@ def _walked(root: Path, seen: set[Path], *, code_only: bool = False) -> Iterator
             if entry.is_dir():
                 yield from _walked(Path(entry.path), seen, code_only=code_only)
             elif not code_only or entry.name.endswith((".py", ".so")):
-                yield entry.path, _told(entry.stat())
+                yield entry.path, _size_and_time(entry.stat())
         except FileNotFoundError:
             # A link to nothing.
             yield entry.path, "gone"
 
 
-def _told(stat: os.stat_result) -> str:
+def _size_and_time(stat: os.stat_result) -> str:
     return f"{stat.st_size} {stat.st_mtime_ns}"

@@ -63,7 +63,7 @@ def _give_up() -> None:
 
 def _hold(path: Path, kind: int, waiting: Callable[[], None], stopped: Callable[[], bool]) -> Hold:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    told = False
+    announced = False
     try:
         while True:
             try:
@@ -72,9 +72,9 @@ def _hold(path: Path, kind: int, waiting: Callable[[], None], stopped: Callable[
                 return Hold(handle)
             except BlockingIOError:
                 pass
-            if not told:
+            if not announced:
                 waiting()
-                told = True
+                announced = True
             if stopped():
                 raise Stopped
             time.sleep(_POLL)

@@ -101,11 +101,11 @@ def _expanded(file: _File) -> Table:
                 if name in names[version]:
                     raise ValueError(f"{name} stands twice for {version}")
                 names[version][name] = Name(kind, signature)
-    told = {PASS: PASS, **file.failures}
+    texts = {PASS: PASS, **file.failures}
     for probe, places in file.probes.items():
         for place, outcomes in places.items():
             for outcome, runs in outcomes.items():
-                if outcome not in told:
+                if outcome not in texts:
                     raise ValueError(
                         f"{probe} on {place} failed with {outcome}, which is not listed"
                     )
@@ -115,7 +115,7 @@ def _expanded(file: _File) -> Table:
                     found = probes[version].setdefault(probe, {})
                     if place in found:
                         raise ValueError(f"{probe} on {place} stands twice for {version}")
-                    found[place] = told[outcome]
+                    found[place] = texts[outcome]
     return {
         version: Release(file.columns[version], names[version], probes[version])
         for version in order
@@ -195,9 +195,11 @@ def dumped(table: Table) -> str:
     for probe in sorted({probe for one in table.values() for probe in one.probes}):
         found: dict[str, dict[str, str]] = {}
         for place in (*TARGETS, INTERPRETER):
-            told = {version: table[version].probes.get(probe, {}).get(place) for version in order}
-            found[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(told)}
-            failures.update({digest(outcome): _text(outcome) for outcome, _ in _shared(told)})
+            by_release = {
+                version: table[version].probes.get(probe, {}).get(place) for version in order
+            }
+            found[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(by_release)}
+            failures.update({digest(outcome): _text(outcome) for outcome, _ in _shared(by_release)})
         probes[probe] = _text({place: outcomes for place, outcomes in found.items() if outcomes})
     parts = [f'"crosswarp_language": {FORMAT}']
     failures.pop(PASS, None)
@@ -218,10 +220,10 @@ def digest(outcome: str) -> str:
     return outcome if outcome == PASS else hashlib.sha256(outcome.encode()).hexdigest()[:8]
 
 
-def _shared(told: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
+def _shared(by_release: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
     """Each value with the versions that have it, in the order of the first of them."""
     found: dict[T, list[str]] = {}
-    for version, thing in told.items():
+    for version, thing in by_release.items():
         if thing is not None:
             found.setdefault(thing, []).append(version)
     return list(found.items())

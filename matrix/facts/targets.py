@@ -62,10 +62,10 @@ class TargetFile(Strict):
                 raise ValueError(f'[{name}] is no member of the family "{target.family}"')
 
     def _one_target_of_a_name(self) -> None:
-        taken = {_plain(name): name for name in self.target}
+        names = {_plain(name): name for name in self.target}
         for name, target in self.target.items():
             for alias in target.names:
-                other = taken.setdefault(_plain(alias), name)
+                other = names.setdefault(_plain(alias), name)
                 if other != name:
                     raise ValueError(f'both [{other}] and [{name}] are called "{alias}"')
 

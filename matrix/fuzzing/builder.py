@@ -130,12 +130,12 @@ class Builder:
 
     def assign(self, value: Value, kernel: str, meaning: str | None = None) -> None:
         """The line that gives `value` its name, new or once more."""
-        said = kernel if meaning is None else meaning
+        text = kernel if meaning is None else meaning
         # Its new value has not been read yet.
         self._used.discard(value.name)
         self.line(
             f"{value.name} = {kernel}",
-            f"{value.name} = np.asarray({said}, np.{CARRIED[value.dtype]})",
+            f"{value.name} = np.asarray({text}, np.{CARRIED[value.dtype]})",
         )
         self.claims[value.name] = Claim(value.dtype, value.shape, value.low, value.high)
         if any(self.claims[name].shape == value.shape for name in self._reduced_in(kernel)):

@@ -41,18 +41,18 @@ class Corpus:
     def __init__(self, folder: Path, settings: Settings) -> None:
         self.folder = folder
         self._file = folder / "cells.jsonl"
-        said = json.dumps(asdict(settings), indent=1, sort_keys=True) + "\n"
+        content = json.dumps(asdict(settings), indent=1, sort_keys=True) + "\n"
         head = folder / "settings.json"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             if head.exists():
-                if json.loads(head.read_text("utf-8")) != json.loads(said):
+                if json.loads(head.read_text("utf-8")) != json.loads(content):
                     raise UsageError(
                         f"{folder} holds programs of other columns, targets, or of another generator. Take another "
                         "--seed or --work, or remove that folder."
                     )
             else:
-                head.write_text(said, "utf-8")
+                head.write_text(content, "utf-8")
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"{folder}: {error}. Name a --work that can be written, or remove that folder."
@@ -72,10 +72,12 @@ class Corpus:
             return
         for line in text.splitlines():
             try:
-                told = json.loads(line)
-                number = int(told.pop("number"))
-                told["options"] = tuple((str(name), int(value)) for name, value in told["options"])
-                yield number, Cell(**told)
+                entry = json.loads(line)
+                number = int(entry.pop("number"))
+                entry["options"] = tuple(
+                    (str(name), int(value)) for name, value in entry["options"]
+                )
+                yield number, Cell(**entry)
             except (ValueError, TypeError, KeyError):
                 # The line that was being written when its process died: that cell is run again.
                 continue
@@ -98,8 +100,8 @@ class Corpus:
     def causes(self) -> dict[tuple[str, ...], list[str]]:
         """The names of the findings of earlier runs, by the key that groups them."""
         try:
-            told = json.loads(self._causes_file.read_text("utf-8"))
-            return {tuple(map(str, key)): list(map(str, names)) for key, names in told}
+            content = json.loads(self._causes_file.read_text("utf-8"))
+            return {tuple(map(str, key)): list(map(str, names)) for key, names in content}
         except FileNotFoundError:
             return {}
         except (ValueError, TypeError):
@@ -108,9 +110,9 @@ class Corpus:
             ) from None
 
     def keep_causes(self, causes: Mapping[tuple[str, ...], Sequence[str]]) -> None:
-        told = json.dumps([[list(key), list(names)] for key, names in causes.items() if names])
+        content = json.dumps([[list(key), list(names)] for key, names in causes.items() if names])
         partial = self._causes_file.with_suffix(".partial")
-        partial.write_text(told + "\n", "utf-8")
+        partial.write_text(content + "\n", "utf-8")
         partial.replace(self._causes_file)
 
     def has(self, number: int, column: str, target: str) -> bool:
@@ -119,10 +121,10 @@ class Corpus:
     def add(self, number: int, cell: Cell) -> None:
         """Keep a cell, at once."""
         self._cells[number][cell.column, cell.target] = cell
-        told: dict[str, Any] = {"number": number, **asdict(cell)}
-        told["message"] = cell.message[:_LONGEST]
+        entry: dict[str, Any] = {"number": number, **asdict(cell)}
+        entry["message"] = cell.message[:_LONGEST]
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(told) + "\n")
+            file.write(json.dumps(entry) + "\n")
             file.flush()
             os.fsync(file.fileno())
 

@@ -29,8 +29,8 @@ def nearest(table: Table, release: str) -> str:
 
 
 def _of(release: Release) -> frozenset[str]:
-    told = {name: places.get(_TARGET) == PASS for name, places in release.probes.items()}
+    passes = {name: places.get(_TARGET) == PASS for name, places in release.probes.items()}
     return frozenset(
-        [name for name in release.names if told.get(name, True)]
-        + [name for name, passes in told.items() if passes]
+        [name for name in release.names if passes.get(name, True)]
+        + [name for name, passes in passes.items() if passes]
     )

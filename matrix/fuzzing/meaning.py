@@ -52,8 +52,10 @@ def digests(found: Mapping[str, np.ndarray]) -> dict[str, str]:
 
 def digest(program: Program) -> str:
     """Returns a hash of everything that determines a program's run."""
-    told = repr((program.kernel, sorted(program.options.items()), sorted(program.numbers.items())))
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    identity = repr(
+        (program.kernel, sorted(program.options.items()), sorted(program.numbers.items()))
+    )
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def checked(text: str) -> str:

@@ -89,20 +89,20 @@ class Workers:
         try:
             worker = self.of(place)
             if quick:
-                told = worker.run(program.for_cell(), expected, target, options, quick=True)
-                cell = Cell.of(place.column, target, told, options)
+                answer = worker.run(program.for_cell(), expected, target, options, quick=True)
+                cell = Cell.of(place.column, target, answer, options)
                 if (
                     cell.outcome == "unsupported"
                     or cell.outcome == "pass"
                     and not judging.kind(cell)
                 ):
                     return cell
-            told = worker.run(program.for_cell(), expected, target, options)
+            answer = worker.run(program.for_cell(), expected, target, options)
         except Lost as error:
             self.lost += 1
             self.close(place.column)
             return Cell(place.column, target, "not-run", str(error))
-        return Cell.of(place.column, target, told, options)
+        return Cell.of(place.column, target, answer, options)
 
     def of(self, place: Place) -> Worker:
         """The worker of a place.

@@ -34,13 +34,14 @@ class Cell:
 
     @classmethod
     def of(
-        cls, column: str, target: str, told: Mapping[str, Any], options: Mapping[str, int] = {}
+        cls, column: str, target: str, answer: Mapping[str, Any], options: Mapping[str, int] = {}
     ) -> Cell:
         """From a worker's answer."""
-        verdict = told["verdict"]
+        verdict = answer["verdict"]
         return cls(
             column, target, verdict["outcome"], verdict["reason"], verdict["fingerprint"], verdict["message"],
-            verdict["phase"], told.get("compile_seconds"), tuple(sorted(options.items())), told.get("resources", {}),
+            verdict["phase"], answer.get("compile_seconds"), tuple(sorted(options.items())),
+            answer.get("resources", {}),
         )  # fmt: skip
 
     @property

@@ -59,23 +59,23 @@ def reduce(builder: Builder) -> None:
         builder.use("tl.reduce(keep_dims=True)")
         keep = ", keep_dims=True"
         shape = (*value.shape[:axis], 1, *value.shape[axis + 1 :])
-    kept = ", keepdims=True" if keep else ""
+    keepdims = ", keepdims=True" if keep else ""
     name = value.name
     if kind in ("argmax", "argmin"):
         # The first of equal ones, in numpy as in Triton.
         _reduced(builder, builder.let(
             "int32", shape, (0, value.shape[axis] - 1), f"tl.{kind}({name}, {axis}{keep})",
-            f"np.{kind}({name}, {axis}{kept})", kind,
+            f"np.{kind}({name}, {axis}{keepdims})", kind,
         ))  # fmt: skip
         return
     if kind == "xor_sum":
         bits = value.most.bit_length()
         bounds = (-(2**bits) if value.low < 0 else 0, 2**bits - 1)
-        meaning = f"np.bitwise_xor.reduce({name}, {axis}{kept})"
+        meaning = f"np.bitwise_xor.reduce({name}, {axis}{keepdims})"
     elif kind in ("sum", "added"):
-        meaning = f"np.sum({name}, {axis}{kept})"
+        meaning = f"np.sum({name}, {axis}{keepdims})"
     else:
-        meaning = f"np.{'min' if kind == 'min' else 'max'}({name}, {axis}{kept})"
+        meaning = f"np.{'min' if kind == 'min' else 'max'}({name}, {axis}{keepdims})"
     kernel = f"tl.{kind}({name}, {axis}{keep})"
     if kind in ("larger", "added"):
         kernel = f"tl.reduce({name}, {axis}, {kind}{keep})"

@@ -78,15 +78,15 @@ class Triage:
         looked: set[tuple[str, str]] = set()
         for suspect in suspects:
             # The other columns that show it are affected releases of the same finding.
-            told = (
+            description = (
                 suspect.kind,
                 suspect.bad.cause if suspect.kind in (CRASH, REFUSAL) else "",
             )
-            if told in looked:
+            if description in looked:
                 continue
             found = self._one(number, program, suspect)
             if found is not None:
-                looked.add(told)
+                looked.add(description)
                 new += found
         return new
 
@@ -168,8 +168,8 @@ class Triage:
                     cells.append(self.workers.run(place, program, target))
         name = f"{suspect.kind}-{begun}"
         # One program may be refused for two reasons.
-        taken = sum(f"{one.name}-".startswith(f"{name}-") for one in self.findings)
-        name = f"{name}-{taken + 1}" if taken else name
+        number = sum(f"{one.name}-".startswith(f"{name}-") for one in self.findings)
+        name = f"{name}-{number + 1}" if number else name
         shown = [
             one
             for one in cells

@@ -86,16 +86,16 @@ class Worker:
                 ) from None
         self._rest = b""
         try:
-            told = self._line(_BEGINS)
-            self.versions: dict[str, str] = dict(told["versions"])
-            self.targets = frozenset(told["targets"])
+            greeting = self._line(_BEGINS)
+            self.versions: dict[str, str] = dict(greeting["versions"])
+            self.targets = frozenset(greeting["targets"])
         except (Lost, KeyError) as error:
-            said, status = process.log_tail(self._log), self._process.poll()
+            log_end, status = process.log_tail(self._log), self._process.poll()
             self.close()
             if status == SUITE_WRONG_VERSIONS:
-                raise EnvironmentFailed(f"{python}: {said}") from None
+                raise EnvironmentFailed(f"{python}: {log_end}") from None
             raise EnvironmentFailed(
-                f"{python}: {error}:\n{said}\nMake `import torch, triton, crosswarp.matrix` work there."
+                f"{python}: {error}:\n{log_end}\nMake `import torch, triton, crosswarp.matrix` work there."
             ) from None
 
     def run(

@@ -87,8 +87,8 @@ class Api:
 
     def parameter_somewhere(self, path: str, name: str) -> bool:
         """Whether a function has a parameter of that name in any release."""
-        told = (self.parameters(release, path) or {} for release in self.releases)
-        return name not in _HIDDEN and any(name in one for one in told)
+        parameters = (self.parameters(release, path) or {} for release in self.releases)
+        return name not in _HIDDEN and any(name in one for one in parameters)
 
     def is_module(self, path: str) -> bool:
         """Whether it is a module in any release."""
@@ -119,9 +119,9 @@ class Api:
         """How a name that is there fails to compile for every target that was tried; empty where it does not."""
         for key in self._keys(path):
             places = self.table[release].probes.get(key, {})
-            told = [places[one] for one in TARGETS if one in places]
-            if told and PASS not in told:
-                return told[0]
+            outcomes = [places[one] for one in TARGETS if one in places]
+            if outcomes and PASS not in outcomes:
+                return outcomes[0]
         return ""
 
 

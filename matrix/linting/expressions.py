@@ -90,19 +90,21 @@ class Expressions:
 
     # Findings
 
-    def wrong(self, error: str, rule: str, node: ast.AST, subject: str, told: str) -> None:
+    def wrong(self, error: str, rule: str, node: ast.AST, subject: str, message: str) -> None:
         """Something of Triton's raises here. Goes to the try statement that catches it, or into the report."""
         if self.silent or any(_catches(kinds, error) for kinds in self.caught):
             raise Raised(error)
-        self._report(rule, node, subject, told)
+        self._report(rule, node, subject, message)
 
-    def noted(self, rule: str, node: ast.AST, subject: str, told: str) -> None:
+    def noted(self, rule: str, node: ast.AST, subject: str, message: str) -> None:
         """Something is wrong that raises nothing."""
         if not self.silent:
-            self._report(rule, node, subject, told)
+            self._report(rule, node, subject, message)
 
-    def _report(self, rule: str, node: ast.AST, subject: str, told: str) -> None:
-        self.report(rule, self.source, node, self.callers, self.release, self.where, subject, told)
+    def _report(self, rule: str, node: ast.AST, subject: str, message: str) -> None:
+        self.report(
+            rule, self.source, node, self.callers, self.release, self.where, subject, message
+        )
 
     def reached(self, function: Function, node: ast.AST) -> None:
         """A function is named by `node`, where it may be called."""
@@ -143,12 +145,12 @@ class Expressions:
             return None if known is None else not known
         if isinstance(node, ast.BoolOp):
             ends = not isinstance(node.op, ast.And)
-            told: list[bool | None] = []
+            results: list[bool | None] = []
             for one in node.values:
-                told.append(self.tested(one))
-                if told[-1] is ends:
+                results.append(self.tested(one))
+                if results[-1] is ends:
                     return ends
-            return None if None in told else not ends
+            return None if None in results else not ends
         known = truth(self.value(node))
         return False if known is None and of_others(node) else known
 
@@ -189,8 +191,8 @@ class Expressions:
             return Text(self.release)
         if self.api.has(self.release, path) is False and self.names_checked:
             if isinstance(getattr(node, "ctx", None), ast.Store):
-                told = f"{path} is set, and nothing looks at it"
-                self.noted(rules.of_name(path), node, path, told)
+                message = f"{path} is set, and nothing looks at it"
+                self.noted(rules.of_name(path), node, path, message)
             else:
                 self.wrong("AttributeError", rules.of_name(path), node, path, "")
             return UNKNOWN
@@ -236,10 +238,10 @@ class Expressions:
             other = self.value(right)
             if isinstance(operation, values.ORDER):
                 rules.letters(self, node, operation, one, other)
-            told = values.compared(operation, one, other)
-            if told is False:
+            result = values.compared(operation, one, other)
+            if result is False:
                 found = False
-            unknown = unknown or told is UNKNOWN
+            unknown = unknown or result is UNKNOWN
             one = other
         return found if not found or not unknown else UNKNOWN
 

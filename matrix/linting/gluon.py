@@ -59,7 +59,7 @@ def instead(subject: str) -> str:
     if not subject.startswith(f"{LANGUAGE}."):
         return ""
     inside = subject[len(LANGUAGE) + 1 :]
-    return next((said for glob, said in _INSTEAD if fnmatchcase(inside, glob)), "")
+    return next((replacement for glob, replacement in _INSTEAD if fnmatchcase(inside, glob)), "")
 
 
 def looks_up(path: str) -> bool:

@@ -138,7 +138,7 @@ def find(
             span = (leaf.lineno, leaf.col_offset, leaf.end_lineno or leaf.lineno, leaf.end_col_offset or 0)  # fmt: skip
             guards.append(
                 Guard(
-                    source.path, span, _said(leaf), code, tuple(sorted(trace.kinds, reverse=True)),
+                    source.path, span, _text(leaf), code, tuple(sorted(trace.kinds, reverse=True)),
                     tuple(trace.made_of), holds.get(id(leaf), {}),
                     bool(trace.compares & (letters | definitions.letters(project, trace, releases))),
                 )
@@ -156,13 +156,13 @@ def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
         node, statement = waiting.pop()
         statement = node if isinstance(node, ast.stmt) else statement
         if isinstance(node, (ast.If, ast.IfExp)):
-            code = _said(node.test, "if ") if isinstance(node, ast.If) else _said(statement)
+            code = _text(node.test, "if ") if isinstance(node, ast.If) else _text(statement)
             for leaf in _leaves(node.test):
                 yield leaf, code
         elif isinstance(node, ast.comprehension):
             for test in node.ifs:
                 for leaf in _leaves(test):
-                    yield leaf, _said(test, "if ")
+                    yield leaf, _text(test, "if ")
         below = list(ast.iter_child_nodes(node))
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and _compiled(node):
             # A kernel's decorators are run by Python.
@@ -188,7 +188,7 @@ def _compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(_dotted(one).rpartition(".")[2] == "jit" for one in called)
 
 
-def _said(node: ast.AST | None, head: str = "") -> str:
+def _text(node: ast.AST | None, head: str = "") -> str:
     """Code in a line."""
     if node is None:
         return head.strip()
@@ -282,9 +282,9 @@ class _Definitions:
             self._look(value, other, inner, seen, depth + 1)
             if inner.kinds:
                 line = getattr(value, "lineno", 1)
-                said = dotted.rpartition(".")[2]
+                bare_name = dotted.rpartition(".")[2]
                 function = isinstance(value, ast.FunctionDef)
-                head = f"def {said}()" if function else f"{said} = {_said(value)}"
+                head = f"def {bare_name}()" if function else f"{bare_name} = {_text(value)}"
                 found.made_of[f"{other.path}:{line}: {head}"] = None
                 found.made_of |= inner.made_of
                 found.compares |= inner.compares

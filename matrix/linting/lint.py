@@ -221,13 +221,13 @@ def lint(
                 break
     count = len(files) + len(unreadable)
     unreadable += [one.broken for one in files if one.broken is not None]
-    kept = [
+    findings = [
         one for one in places.values() if not one.source.ignores(one.rule, one.line, one.end_line)
     ]
-    found = [_finding(one, api, healing, set_apart.get(one.source.path)) for one in kept]
+    found = [_finding(one, api, healing, set_apart.get(one.source.path)) for one in findings]
     found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
-    told = _announced(project, releases)
-    return Result(found, unreadable, count, tuple(releases), len(places) - len(kept), told)
+    announced = _announced(project, releases)
+    return Result(found, unreadable, count, tuple(releases), len(places) - len(findings), announced)
 
 
 def _announced(project: Project, releases: Sequence[str]) -> tuple[Change, ...]:
@@ -254,7 +254,7 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
         release: str,
         where: Where,
         subject: str,
-        told: str,
+        message: str,
     ) -> None:
         line = getattr(node, "lineno", 1)
         column = getattr(node, "col_offset", 0) + 1
@@ -266,16 +266,16 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
                 rule, source, line, column, end, subject, where, tuple(callers)
             )
         ways = filter(None, (place.callers, tuple(callers)))
-        place.callers = min(ways, key=lambda way: (len(way), way), default=())
-        place.told[release] = told
+        place.callers = min(ways, key=lambda path: (len(path), path), default=())
+        place.told[release] = message
 
     return report
 
 
 def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | None) -> Finding:
     releases = tuple(one for one in api.releases if one in place.told)
-    told = next(iter(place.told.values()))
-    healed = {
+    first = next(iter(place.told.values()))
+    fixed_by = {
         release: shim
         for release in releases
         if (shim := healing.shim(release, place.rule, place.subject))
@@ -283,60 +283,65 @@ def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | Non
     if place.rule == "version-string":
         wrong = tuple(one for one in releases if place.told[one] == "wrong already")
         releases = (*wrong, rules.NEXT)
-        told = place.subject
-    message = _message(place, releases, told, healed, api.releases)
+        first = place.subject
+    message = _message(place, releases, first, fixed_by, api.releases)
     return Finding(
         place.rule, place.source.path, place.line, place.column, place.end_line, place.subject, releases, place.where,
-        told, healed, message, place.callers, found_apart,
+        first, fixed_by, message, place.callers, found_apart,
     )  # fmt: skip
 
 
 def _message(
     place: _Place,
     releases: Sequence[str],
-    told: str,
-    healed: Mapping[str, str],
+    message: str,
+    fixed_by: Mapping[str, str],
     order: Sequence[str],
 ) -> str:
     if place.rule == "version-string":
-        said = f'{told} compares letters: "3.10.0" < "3.2.0". Compare packaging.version.Version, or tuples of numbers'
+        wording = (
+            f'{message} compares letters: "3.10.0" < "3.2.0". '
+            "Compare packaging.version.Version, or tuples of numbers"
+        )
         before = [one for one in releases if one != rules.NEXT]
-        return f"{said}; wrong on {', '.join([*before, f'{rules.NEXT} and later'])}."
+        return f"{wording}; wrong on {', '.join([*before, f'{rules.NEXT} and later'])}."
     runs = language_table.runs(releases, order)
     name = short(place.subject)
     if place.rule in ("language-name", "host-name"):
-        said = told or f"{name} is not in Triton"
+        wording = message or f"{name} is not in Triton"
     elif place.rule in ("language-argument", "host-argument"):
-        said = f"{told} is not taken by Triton"
+        wording = f"{message} is not taken by Triton"
     elif place.rule == "language-removed":
-        said = f"{name} refuses ({told}) in Triton"
+        wording = f"{name} refuses ({message}) in Triton"
     elif place.rule == "launch-option":
-        said = f"{told} is no launch option of Triton"
+        wording = f"{message} is no launch option of Triton"
     elif place.rule == "plain-global":
         kind, _, name = place.subject.partition(" global ")
         how = "is no tl.constexpr" if kind == "plain" else "is only annotated as a tl.constexpr"
-        said = f"the global {name} {how}, and a kernel may not read it in Triton"
+        wording = f"the global {name} {how}, and a kernel may not read it in Triton"
     elif place.rule == "python-function":
-        said = f"{place.subject}() in a kernel is refused by Triton"
+        wording = f"{place.subject}() in a kernel is refused by Triton"
     elif place.rule == "autotune-hook":
-        said = f"{told}: {_HANDED[versions.within(releases[0], '>=3.2')]} to the hook by Triton"
+        wording = (
+            f"{message}: {_HANDED[versions.within(releases[0], '>=3.2')]} to the hook by Triton"
+        )
     elif place.rule == "autotune-restored":
-        said = f"{told}: {place.subject} finds only what is handed by place in Triton"
+        wording = f"{message}: {place.subject} finds only what is handed by place in Triton"
     else:
         word = "key" if place.rule == "autotune-key" else place.subject.partition("(")[2][:-1]
-        said = f"autotune({word}=…) names {told}, no argument of the kernel, which is refused by Triton"
-    text = f"{said} {runs}: {place.where.value}; {_healed(releases, healed, order)}"
+        wording = f"autotune({word}=…) names {message}, no argument of the kernel, which is refused by Triton"
+    text = f"{wording} {runs}: {place.where.value}; {_fixed(releases, fixed_by, order)}"
     instead = (
         gluon.instead(place.subject) or _INSTEAD.get(place.rule) or _INSTEAD.get(place.subject, "")
     )
     return f"{text}. Instead: {instead}." if instead else f"{text}."
 
 
-def _healed(releases: Sequence[str], healed: Mapping[str, str], order: Sequence[str]) -> str:
-    if not healed:
+def _fixed(releases: Sequence[str], fixed_by: Mapping[str, str], order: Sequence[str]) -> str:
+    if not fixed_by:
         return "no shim of crosswarp.compat fixes it"
     by_shim: dict[str, list[str]] = {}
-    for release, shim in healed.items():
+    for release, shim in fixed_by.items():
         by_shim.setdefault(shim, []).append(release)
     parts = [
         f"{shim}"

@@ -118,8 +118,8 @@ def hooks(walk: Any, node: ast.Call, path: str) -> None:
             if type(walk.value(at)) is (int if by_name else str):
                 # It is called when the kernel is tuned.
                 where, walk.where = walk.where, rules.Where.CALL
-                told = f"{names[0]}[{ast.unparse(at)}]"
-                walk.noted("autotune-hook", at, f"{path}({word.arg})", told)
+                written = f"{names[0]}[{ast.unparse(at)}]"
+                walk.noted("autotune-hook", at, f"{path}({word.arg})", written)
                 walk.where = where
 
 
@@ -136,13 +136,13 @@ def restored(walk: Any, node: ast.Call, kernel: Function) -> None:
             names = walk.value(word.value)
             for given in node.keywords:
                 if isinstance(names, (list, tuple)) and given.arg in names:
-                    told = f"kernel[grid]({given.arg}=…)"
+                    written = f"kernel[grid]({given.arg}=…)"
                     walk.wrong(
                         "IndexError",
                         "autotune-restored",
                         given,
                         f"triton.autotune({word.arg})",
-                        told,
+                        written,
                     )
 
 

@@ -72,20 +72,20 @@ def letters(walk: Any, node: ast.Compare, operation: ast.cmpop, one: Any, other:
     text, against = (one, other) if _spelled(one) else (other, one)
     if not _spelled(text) or not _is_text(against):
         return
-    told = ast.unparse(node)[:100]
+    source = ast.unparse(node)[:100]
     if _wrong(operation, one, other):
-        walk.noted("version-string", node, told, "wrong already")
+        walk.noted("version-string", node, source, "wrong already")
     elif text is not UNKNOWN and (later := _later(text, walk.release)) is not None:
         sides = (later, against) if text is one else (against, later)
         if _wrong(operation, *sides):
-            walk.noted("version-string", node, told, f"from {NEXT} on")
+            walk.noted("version-string", node, source, f"from {NEXT} on")
 
 
 def _wrong(operation: ast.cmpop, one: Any, other: Any) -> bool:
     """Whether the letters say something else than the numbers."""
-    told = values.compared(operation, one, other)
+    result = values.compared(operation, one, other)
     right = _by_number(operation, one, other)
-    return right is not None and told is not UNKNOWN and told != right
+    return right is not None and result is not UNKNOWN and result != right
 
 
 def _later(text: Any, release: str) -> Any:
@@ -139,16 +139,16 @@ def arguments(walk: Any, node: ast.Call, path: str) -> None:
         if word.arg is None or word.arg in names or everything:
             continue
         if walk.api.parameter_somewhere(path, word.arg):
-            told = f"{api_module.short(path)}({word.arg}=…)"
-            walk.wrong("TypeError", rule, word, f"{path}({word.arg})", told)
+            written = f"{api_module.short(path)}({word.arg}=…)"
+            walk.wrong("TypeError", rule, word, f"{path}({word.arg})", written)
     if any(one.startswith("*") and one != "*" for one in names):
         return
     if any(isinstance(one, ast.Starred) for one in node.args):
         return
     positional = list(names).index("*") if "*" in names else len(names)
     if len(node.args) > positional and _takes_more(walk.api, path, len(node.args)):
-        told = f"{api_module.short(path)} with {len(node.args)} positional arguments"
-        walk.wrong("TypeError", rule, node, f"{path}()", told)
+        written = f"{api_module.short(path)} with {len(node.args)} positional arguments"
+        walk.wrong("TypeError", rule, node, f"{path}()", written)
         return
     gluon.arguments_left_out(walk, node, path, names)
 

@@ -145,8 +145,8 @@ class Source:
         used: list[tuple[str, frozenset[str]]] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                taken = [one for one in node.names if one.name.partition(".")[0] == "triton"]
-                found.update(one.asname or "triton" for one in taken)
+                imported = [one for one in node.names if one.name.partition(".")[0] == "triton"]
+                found.update(one.asname or "triton" for one in imported)
             elif isinstance(node, ast.ImportFrom) and (
                 node.level
                 or (node.module or "").startswith("triton")
@@ -207,8 +207,8 @@ class Source:
         if not level:
             return module or ""
         parts = self.module.split(".")
-        kept = parts[: len(parts) - level + (1 if self.package else 0)]
-        return ".".join([*kept, *([module] if module else [])])
+        prefix = parts[: len(parts) - level + (1 if self.package else 0)]
+        return ".".join([*prefix, *([module] if module else [])])
 
 
 def _bound(tree: ast.Module) -> dict[str, list[ast.stmt]]:
@@ -256,7 +256,7 @@ def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
     Args:
         left_out: globs of paths below the named folder, such as `tests/*`.
     """
-    kept: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
             for one in _below(path):
@@ -265,14 +265,14 @@ def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
                     fnmatchcase(inside, glob) or fnmatchcase(inside, f"{glob}/*")
                     for glob in left_out
                 ):
-                    kept[one] = None
+                    files[one] = None
         elif path.exists():
-            kept[path] = None
+            files[path] = None
         else:
             raise UsageError(
                 f"{path}: there is no such file or folder. Name a library's checkout, or a file."
             )
-    return list(kept)
+    return list(files)
 
 
 def _below(folder: Path) -> Iterator[Path]:

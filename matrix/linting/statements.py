@@ -72,9 +72,9 @@ class Statements(Calls):
         """Walks several branches, one of which is taken; then joins each name's values over those that end."""
         before = dict(self.scope.names)
         ends: list[dict[str, Any]] = []
-        for way in ways:
+        for branch in ways:
             self.scope.names = dict(before)
-            if self.block(way):
+            if self.block(branch):
                 ends.append(self.scope.names)
         if not ends:
             self.scope.names = before

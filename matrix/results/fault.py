@@ -131,8 +131,8 @@ def _unknown(record: Record, text: str) -> Fault:
     if (node := _UNSUPPORTED.search(text)) is not None:
         return Fault("your kernel", f"write it without {node[1].lower()}, which no kernel may have")
     if (asserted := _STATIC_ASSERT.search(text)) is not None:
-        said = f" ({asserted[1]})" if asserted[1] else ""
-        return Fault("your kernel", f"its tl.static_assert fails{said}: pass what it asks for")
+        assertion = f" ({asserted[1]})" if asserted[1] else ""
+        return Fault("your kernel", f"its tl.static_assert fails{assertion}: pass what it asks for")
     if (refused := _NO_TYPE.search(text)) is not None:
         return Fault("your kernel", f"{record.target} has no {refused[1]}: use a type that it has")
     if not record.target.startswith("sm_") and _OF_NVIDIA.search(text):

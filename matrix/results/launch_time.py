@@ -35,8 +35,8 @@ def slower(before: Record, after: Record) -> tuple[Change, ...]:
         if not a or b < MORE_CALLS * a:
             continue
         if now >= FACTOR * was and now - was >= MORE_MICROSECONDS:
-            told = f"{a} → {b} calls of functions"
-            found.append(Change(METRIC, kernel, round(was, 1), round(now, 1), "µs", told))
+            change = f"{a} → {b} calls of functions"
+            found.append(Change(METRIC, kernel, round(was, 1), round(now, 1), "µs", change))
     return tuple(found)
 
 

@@ -143,15 +143,15 @@ class _Theirs:
             found.expected.append(record)
             return
         own = verdict.classify(record, self._own, triton_of(record))
-        healed = self._healed(record)
+        fixed_by = self._fixed_by(record)
         issue = own or verdict.classify(record, self._upstream, triton_of(record))
         sure = issue is not None and (
-            own is not None or claims(issue) or bool(healed and issue.shim in healed)
+            own is not None or claims(issue) or bool(fixed_by and issue.shim in fixed_by)
         )
-        if issue is not None and sure and healed is not None:
-            found.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else healed))
-        elif healed is not None:
-            found.fixed[record.id] = healed
+        if issue is not None and sure and fixed_by is not None:
+            found.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else fixed_by))
+        elif fixed_by is not None:
+            found.fixed[record.id] = fixed_by
         if own is not None or (self._compat and record.mode == "bare"):
             # Her own record, strict as ours are; or the cell with compat decides.
             if issue is not None and sure:
@@ -176,7 +176,7 @@ class _Theirs:
                 if issue.status == "reproduced" and verdict.must_be_red(issue, record):
                     self.verdict.unexpectedly_green.append(Green(issue, record))
 
-    def _healed(self, record: Record) -> tuple[str, ...] | None:
+    def _fixed_by(self, record: Record) -> tuple[str, ...] | None:
         """The shims that acted where the same passes with compat; None where that was not seen."""
         if record.mode != "bare":
             return None

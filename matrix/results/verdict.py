@@ -224,10 +224,10 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
             if issue is None or (broken and not issue.shim):
                 verdict.unexpected_red.append(record)
                 continue
-            healed = _healed(record, issue, shimmed)
-            if healed:
-                verdict.healed.append(healed)
-            if issue.shim and shims_ran and not healed:
+            fixed = _fix_of(record, issue, shimmed)
+            if fixed:
+                verdict.healed.append(fixed)
+            if issue.shim and shims_ran and not fixed:
                 verdict.shim_failed.append((record, issue))
             else:
                 verdict.known.append((record, issue))
@@ -238,7 +238,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
     return verdict
 
 
-def _healed(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Healed | None:
+def _fix_of(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Healed | None:
     """Returns how compat fixed the record: the same configuration green with it, or, where the shim dropped that, all
     of the case."""
     if record.mode != "bare":

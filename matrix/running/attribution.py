@@ -92,15 +92,15 @@ def attribute(axes: Sequence[str], ask: Callable[[Combination], Answer]) -> Foun
 
 def _conclude(swapped: tuple[Swapped, ...]) -> Found:
     enough = [one for one in swapped if one.alone == "bad"]
-    heals = tuple(one.axis for one in swapped if one.without == "good")
+    fixing = tuple(one.axis for one in swapped if one.without == "good")
     carries = tuple(one.axis for one in enough if one.without == "good")
     if carries:
         return Found("carries", carries, swapped)
     if enough:
         return Found("enough", tuple(one.axis for one in enough), swapped)
     if all(one.alone == "good" for one in swapped):
-        return Found("together", heals, swapped)
-    return Found("needed" if heals else "open", heals, swapped)
+        return Found("together", fixing, swapped)
+    return Found("needed" if fixing else "open", fixing, swapped)
 
 
 # From the records of a combination to an answer

@@ -109,7 +109,7 @@ def merge(
         store.cells(merged, records)
         for column, keys in _keys(shares).items():
             store.keys(merged, column, keys)
-        for column, sources in _taken(parts, before).items():
+        for column, sources in _runs_taken(parts, before).items():
             store.take(merged, column, sources)
         for note in notes:
             store.note(merged, note.column, note.text, note.kind)
@@ -352,7 +352,7 @@ def _keys(
     return found
 
 
-def _taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[str, int]]:
+def _runs_taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[str, int]]:
     """Which items did not run, and which of `runs` they are from: 0 where it is none of them."""
     known = {one.id: _when(one) for one in runs}
     found: dict[str, dict[str, int]] = {}

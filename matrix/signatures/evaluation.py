@@ -284,11 +284,11 @@ class Evaluation(Tensors):
 
     def _annotated(self, function: Function, name: str) -> Kind:
         node = next(one.annotation for one in _arguments(function) if one.arg == name)
-        told = ast.unparse(node) if node is not None else ""
+        text = ast.unparse(node) if node is not None else ""
         if isinstance(node, ast.Constant):
-            told = str(node.value)
-        told = told.replace("Optional[", "").replace(" | None", "").rstrip("]")
-        last = told.rpartition(".")[2]
+            text = str(node.value)
+        text = text.replace("Optional[", "").replace(" | None", "").rstrip("]")
+        last = text.rpartition(".")[2]
         return {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL}.get(last, UNKNOWN)
 
     def _returned(self, function: Function, full: str, depth: int) -> Kind:

@@ -176,9 +176,9 @@ def kernel(
             # An unknown decorator may pass any argument.
             continue
         tunes.append(tuner)
-        told = _configs(found, one) if tuner == "autotune" else _heuristics(found, one)
-        written = written and told is not None
-        tuned |= told or set()
+        values = _configs(found, one) if tuner == "autotune" else _heuristics(found, one)
+        written = written and values is not None
+        tuned |= values or set()
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args]
     defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]

@@ -37,8 +37,8 @@ def signature(text: str) -> Given:
     places: list[Argument] = []
     names: dict[str, Argument] = {}
     for part in parts:
-        name, equals, told = part.rpartition("=")
-        argument = _argument(name.strip(), told.strip(), text)
+        name, equals, written = part.rpartition("=")
+        argument = _argument(name.strip(), written.strip(), text)
         if equals:
             names[argument.name] = argument
         else:
@@ -51,12 +51,12 @@ def constexpr(text: str) -> Given:
     kernels, parts = _parts("--constexpr", text, "'add_kernel:BLOCK=128'")
     names: dict[str, Any] = {}
     for part in parts:
-        name, equals, told = part.partition("=")
+        name, equals, value = part.partition("=")
         if not equals or not name.strip().isidentifier():
             raise UsageError(
                 f'--constexpr "{text:.{_SHOWN}}": "{part:.{_SHOWN}}" is no NAME=VALUE. Write add_kernel:BLOCK=128.'
             )
-        names[name.strip()] = _value(told.strip())
+        names[name.strip()] = _value(value.strip())
     return Given(kernels, text, (), names)
 
 
@@ -92,14 +92,14 @@ def _split(text: str) -> list[str]:
     return [*parts, text[:end]][::-1]
 
 
-def _argument(name: str, told: str, text: str) -> Argument:
+def _argument(name: str, type_: str, text: str) -> Argument:
     origin = "--signature"
-    if told == "None":
+    if type_ == "None":
         return Argument(name, NONE, origin=origin)
-    number = _number(told)
+    number = _number(type_)
     if number is not None:
         return number_argument(name, number, origin)
-    found = _TYPE.fullmatch(told)
+    found = _TYPE.fullmatch(type_)
     kind = found["type"] if found else ""
     element = kind.removeprefix("*")
     element = element if element in ELEMENTS else DTYPES.get(element, "")
@@ -109,7 +109,7 @@ def _argument(name: str, told: str, text: str) -> Argument:
         hint = "" if element in ("i1", "fp32") else found["hint"] or "16"
         return Argument(name, element, hint, origin=origin)
     raise UsageError(
-        f'--signature "{text:.{_SHOWN}}": "{told:.{_SHOWN}}" is no type of an argument. Pointers are *fp16, '
+        f'--signature "{text:.{_SHOWN}}": "{type_:.{_SHOWN}}" is no type of an argument. Pointers are *fp16, '
         f"*bf16, *fp32, *i32 and the like, numbers {', '.join(SCALARS)} or a value, each with one of "
         f":{', :'.join(HINTS)} behind it."
     )
@@ -126,21 +126,21 @@ def number_argument(name: str, number: Any, origin: str) -> Argument:
     return Argument(name, "i64" if number < 2**63 else "u64", value=number, origin=origin)
 
 
-def _number(told: str) -> Any:
+def _number(text: str) -> Any:
     try:
-        found = ast.literal_eval(told)
+        found = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return None
     return found if isinstance(found, (int, float)) else None
 
 
-def _value(told: str) -> Any:
+def _value(text: str) -> Any:
     """As plain data: a text where it is nothing else."""
-    module, _, last = told.rpartition(".")
+    module, _, last = text.rpartition(".")
     if module in ("tl", "triton.language") and last in DTYPES:
         return {"dtype": last}
     try:
-        found = ast.literal_eval(told)
+        found = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return {"value": told}
+        return {"value": text}
     return {"value": list(found) if isinstance(found, tuple) else found}

@@ -105,7 +105,7 @@ class _Inference:
             elif launch is not None:
                 at = found.index(same)
                 found[at] = replace(same, lines=(*same.lines, launch.line))
-        found = _told_apart(found)
+        found = _distinct(found)
         if not found:
             return replace(plain, why=lacking[0])
         return replace(plain, signatures=tuple(found), lacking=tuple(lacking))
@@ -256,9 +256,9 @@ class _Inference:
         if kind.what == "value" and number(kind):
             return replace(number_argument(name, kind.value, where), others=kind.others)
         if number(kind):
-            told = _NUMBERS[number(kind)]
+            type_ = _NUMBERS[number(kind)]
             return Argument(
-                name, told, "16" if told == "i32" else "", origin=where, others=kind.others
+                name, type_, "16" if type_ == "i32" else "", origin=where, others=kind.others
             )
         if node is None and parameter.default is not None:
             default = self._evaluation.kind(parameter.default, Scope(None))
@@ -274,13 +274,13 @@ class _Inference:
         if node is None:
             return None
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            told = node.value.strip()
+            text = node.value.strip()
         else:
             full = self._source.full(node)
-            told = full.rpartition(".")[2]
-        pointer = told.startswith("*")
-        told = told.removeprefix("*").removeprefix("const ").strip()
-        element = told if told in ELEMENTS else DTYPES.get(told, "")
+            text = full.rpartition(".")[2]
+        pointer = text.startswith("*")
+        text = text.removeprefix("*").removeprefix("const ").strip()
+        element = text if text in ELEMENTS else DTYPES.get(text, "")
         origin = "its annotation" if parameter.annotation else "its triton_meta"
         if pointer and element:
             return Argument(parameter.name, f"*{element}", "16", origin=origin)
@@ -333,15 +333,15 @@ class _Inference:
         constants = [one.name for one in kernel.parameters if one.constexpr and one.name in lacks]
         numbers = [one for one in kernel.parameters if not one.constexpr]
         if launch is None:
-            said = (
+            sentence = (
                 f"the file launches it nowhere, and nothing can be assumed for {', '.join(lacks)}"
             )
         else:
-            said = (
+            sentence = (
                 f"nothing can be assumed for {', '.join(lacks)} of its launch at line {launch.line}"
             )
         if launch and launch.starred:
-            said += " (it passes *args or **kwargs)"
+            sentence += " (it passes *args or **kwargs)"
         hints = []
         if any(one.name in lacks for one in numbers):
             types = [_written(by_name[one.name]) if one.name in by_name else "?" for one in numbers]
@@ -350,7 +350,7 @@ class _Inference:
             hints.append(
                 f"--constexpr '{kernel.name}:{','.join(f'{name}=?' for name in constants)}'"
             )
-        return f"{said}. Give it, in place of each ? : {' '.join(hints)}"
+        return f"{sentence}. Give it, in place of each ? : {' '.join(hints)}"
 
 
 def _written(argument: Argument) -> str:
@@ -367,8 +367,8 @@ def _encoded(kind: Kind) -> dict[str, Any] | None:
         return {"value": kind.value}
     if kind.what == "dtype" and kind.value:
         names = {
-            told: name
-            for name, told in DTYPES.items()
+            type_: name
+            for name, type_ in DTYPES.items()
             if name not in ("half", "double", "int", "long")
         }
         names.update({"i1": "int1", "fp16": "float16", "fp32": "float32", "fp64": "float64", "i32": "int32",
@@ -381,11 +381,13 @@ def _encoded(kind: Kind) -> dict[str, Any] | None:
     return None
 
 
-def _told_apart(found: Sequence[Signature]) -> list[Signature]:
+def _distinct(found: Sequence[Signature]) -> list[Signature]:
     """Two launches on one line are two cases."""
-    told: list[Signature] = []
+    distinct: list[Signature] = []
     counts: dict[str, int] = {}
     for one in found:
         counts[one.id] = counts.get(one.id, 0) + 1
-        told.append(one if counts[one.id] == 1 else replace(one, id=f"{one.id}-{counts[one.id]}"))
-    return told
+        distinct.append(
+            one if counts[one.id] == 1 else replace(one, id=f"{one.id}-{counts[one.id]}")
+        )
+    return distinct

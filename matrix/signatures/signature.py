@@ -80,8 +80,8 @@ class Signature:
     @property
     def program(self) -> tuple[object, ...]:
         """Equal for two of which the same is compiled."""
-        told = [(one.name, one.type, one.hint, repr(one.value)) for one in self.arguments]
-        return (*told, *sorted((name, repr(given)) for name, given in self.options.items()))
+        arguments = [(one.name, one.type, one.hint, repr(one.value)) for one in self.arguments]
+        return (*arguments, *sorted((name, repr(given)) for name, given in self.options.items()))
 
     def __str__(self) -> str:
         options = [f"{name}={shown(given)}" for name, given in self.options.items()]

@@ -69,12 +69,12 @@ class Tensors:
         if maker in ("cat", "stack") and first.what == "tuple" and first.value:
             first = first.value[0]
         if "dtype" in words:
-            told = self.kind(words["dtype"], scope, depth)
-            of = str(told.value) if told.what == "dtype" else ""
+            kind = self.kind(words["dtype"], scope, depth)
+            of = str(kind.value) if kind.what == "dtype" else ""
             sizes = (
                 first.value if maker.endswith("_like") else self._sizes(node, maker, scope, depth)
             )
-            return Kind("tensor", sizes, of, node.lineno if of else 0, told.others)
+            return Kind("tensor", sizes, of, node.lineno if of else 0, kind.others)
         own = MAKERS[maker]
         if own is None:
             if first.what != "tensor":
@@ -135,11 +135,11 @@ class Tensors:
         if of.what != "tensor" and not (name == "to" or name in _CASTS and not node.args):
             return UNKNOWN
         if name == "to" or "dtype" in words:
-            told = [self.kind(one, scope, depth) for one in [*node.args, *words.values()]]
-            found = [one for one in told if one.what == "dtype"]
+            kinds = [self.kind(one, scope, depth) for one in [*node.args, *words.values()]]
+            found = [one for one in kinds if one.what == "dtype"]
             if found:
                 return Kind("tensor", of.value, str(found[0].value), node.lineno, found[0].others)
-            like = [one for one in told if one.what == "tensor"]
+            like = [one for one in kinds if one.what == "tensor"]
             return like[0] if like else of
         if name in _CASTS:
             return Kind("tensor", of.value, _CASTS[name], node.lineno)

@@ -123,7 +123,7 @@ def _trial(
         str(name): tuple(bool(one) for one in answers)
         for name, answers in message["reached"].items()
     }
-    told_issue = issue.id if issue else ""
+    issue_id = issue.id if issue else ""
     return Trial(
-        replace(record, issue=told_issue), str(message["turned"]), reached, str(message.get("launched", ""))
+        replace(record, issue=issue_id), str(message["turned"]), reached, str(message.get("launched", ""))
     )  # fmt: skip

@@ -212,13 +212,13 @@ def _expression(template: str) -> re.Pattern[str]:
 def committed() -> Index:
     """The index that crosswarp ships."""
     document = json.loads(COMPILED.read_text(encoding="utf-8"))
-    said = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
-    messages = [Message._make(one[:7]) for one in said]
+    stored = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
+    messages = [Message._make(one[:7]) for one in stored]
     return Index(
         [_entry(one) for one in document["errors"]],
         [Wording._make(one) for one in document["says"]],
         messages,
-        [Wording(n, one[7], "", one[8]) for n, one in enumerate(said) if one[8]],
+        [Wording(n, one[7], "", one[8]) for n, one in enumerate(stored) if one[8]],
         [Topic._make(one) for one in document["topics"]],
     )
 

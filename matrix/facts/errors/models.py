@@ -275,7 +275,7 @@ def compiled_messages(extracted: list[dict[str, str]]) -> str:
 
     A text that is too short by itself matches where its file is named, or behind the prefix of its emitter.
     """
-    kept, seen = [], set()
+    compiled, seen = [], set()
     for one in extracted:
         text = " ".join(one["text"].split())
         plain = tidy(text)
@@ -287,11 +287,11 @@ def compiled_messages(extracted: list[dict[str, str]]) -> str:
         if before and thin:
             plain, thin = before + plain, False
         seen.add(key)
-        kept.append(
+        compiled.append(
             (text, one["where"], one["exception"], one["first"], one["last"], one["condition"], int(thin), plain)
         )  # fmt: skip
-    anchored = _anchored([(n, one[-1], "") for n, one in enumerate(kept)])
-    rows = [[*one, anchors] for one, (_, anchors) in zip(kept, anchored)]
+    anchored = _anchored([(n, one[-1], "") for n, one in enumerate(compiled)])
+    rows = [[*one, anchors] for one, (_, anchors) in zip(compiled, anchored)]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f'{{"crosswarp_messages": 1,\n"messages": [\n{lines}\n]}}\n'
 
