@@ -98,3 +98,29 @@ def test_a_sample_of_the_programs(sample, ctas):
     watch = Counters(program)
     result = execute(text, (9,), [aligned(64), aligned(64)], watch=watch, sample=sample)
     assert result.ctas == ctas and watch.found()["barriers"] == 2 * ctas
+
+
+@pytest.mark.parametrize(
+    ("space", "steps", "units"),
+    [
+        # Whole lines further on, and 4 bytes, which make a fifth sector of four.
+        ("global", (0, 128, 256), [4, 4, 4]),
+        ("global", (0, 128, 4), [4, 4, 5]),
+        # Other banks, and two words to a bank where lanes are 8 bytes apart.
+        ("shared", (0, 4, 132), [2, 2, 2]),
+    ],
+)
+def test_accesses_that_repeat_a_pattern_count_like_the_first(space, steps, units):
+    body = {
+        "global": "mad.wide.u32 %d2, %r0, 4, %d0;",
+        "shared": "mov.u32 %r4, data; mad.lo.u32 %r4, %r0, 8, %r4;",
+    }[space]
+    register = {"global": "%d2", "shared": "%r4"}[space]
+    body += "".join(f"ld.{space}.b32 %r5, [{register}+{step}];" for step in steps)
+    text = kernel(body, shared=".shared .align 16 .b8 data[4096];", threads=64)
+    program = ptx.load(text)
+    watch = Counters(program)
+    execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
+    memory = watch.by_instruction()["memory"]
+    assert [one[3] for one in memory] == [2, 2, 2]
+    assert [one[4] for one in memory] == [2 * one for one in units]

@@ -13,7 +13,7 @@ in one bank; `least` is one a phase.
 
 import functools
 from collections import defaultdict
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -21,8 +21,12 @@ from crosswarp.matrix.cell.machines import ptx
 
 # Source lines that are kept of a launch, those with the most sectors or wavefronts.
 MOST_LINES = 24
-# Requests that wait to be counted, of 256 bytes each.
+# Different requests that wait to be counted, of 256 bytes each.
 _MOST_ROWS = 1 << 15
+# Without the place in a word of shared memory, and in a line of global.
+_WHOLE = (np.uint64(2**64 - 4), np.uint64(2**64 - 128))
+# A sum with them tells the rows of addresses apart; any odd numbers of 64 bits do.
+_WEIGHTS = np.random.RandomState(1).randint(-(2**62), 2**62, 32, np.int64) | 1
 _NOT_COUNTED = ("mbarrier", "mbarrier init", "tensor map")
 _BULK = ("bulk load", "bulk copy", "bulk store")
 _CLASSES = (
@@ -43,6 +47,15 @@ _FLOATS = ("f32", "f64", "f16", "f16x2", "bf16", "bf16x2", "f32x2")
 _SPACES = ("global", "shared", "local", "param", "const")
 
 
+class _Pattern(NamedTuple):
+    """Addresses by warp and lane, their bytes, and how often each instruction had them: index, what and space."""
+
+    kind: Tuple[str, int, bool]
+    uses: Dict[Tuple[int, str, str], int]
+    moved: int
+    where: np.ndarray
+
+
 class Counters(ptx.Watch):
     """Of one launch.
 
@@ -58,10 +71,8 @@ class Counters(ptx.Watch):
             lambda: np.zeros(5, np.int64)
         )
 
-        # By kind of count: the counter, the factor, and the addresses of each request.
-        self._pending: Dict[Tuple[bool, int, bool], List[Tuple[np.ndarray, int, np.ndarray]]] = (
-            defaultdict(list)
-        )
+        # By its pattern of addresses.
+        self._pending: Dict[Any, _Pattern] = {}
         self._rows = 0
 
     def executing(self, machine, block, mask) -> None:
@@ -81,7 +92,8 @@ class Counters(ptx.Watch):
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if what in _NOT_COUNTED or machine.threads % 32:
             return
-        kept = self._accesses[at, what, space]
+        place = (at, what, space)
+        kept = self._accesses[place]
         if what in _BULK or lane is not None or what == "wgmma":
             count = _count(address, condition)
             kept += (
@@ -92,45 +104,58 @@ class Counters(ptx.Watch):
                 count * nbytes // 32,
             )
             return
-        if condition is not None and condition.size == 1:
+        if condition is not None and condition.all():
             condition = None
         rows = machine.ctas
         if address.shape[0] == 1 and (condition is None or condition.shape[0] == 1):
             # Alike in all of them.
             rows = 1
+        scale = machine.ctas // rows
+        kind = (space, nbytes, what in ("ldmatrix", "stmatrix"))
+        # What an unrolled loop does again counts the same, whole lines or banks further on.
+        moved = address - (address.flat[0] & _WHOLE[space == "global"])
+        key = (
+            *(kind, rows, moved.shape, hash(moved.tobytes())),
+            None if condition is None else (condition.shape, hash(condition.tobytes())),
+        )
+        known = self._pending.get(key)
+        if known is not None:
+            known.uses[place] = known.uses.get(place, 0) + scale
+            return
         shape = (rows, machine.threads)
-        where = np.broadcast_to(address, shape).reshape(-1, 32)
-        active = None
+        where = np.broadcast_to(moved, shape).reshape(-1, 32)
+        lanes = where.size
         if condition is not None:
             active = np.broadcast_to(condition, shape).reshape(-1, 32)
+            lanes = int(np.count_nonzero(active))
             some = active.any(1)
-            if not some.any():
-                return
             where, active = where[some], active[some]
-            # An inactive lane gets the address of the first active one.
-            first = where[np.arange(len(where)), active.argmax(1)][:, None]
-            where = np.where(active, where, first)
-        lanes = where.size if active is None else int(np.count_nonzero(active))
-        scale = machine.ctas // rows
-        kept[0] += scale * len(where)
-        kept[1] += scale * lanes * nbytes
-        if space != "local":
-            # Small arrays cost as much as large ones: they are looked at together.
-            kind = (space == "global", nbytes, what in ("ldmatrix", "stmatrix"))
-            self._pending[kind].append((kept, scale, where.astype(np.int64)))
-            self._rows += len(where)
-            if self._rows > _MOST_ROWS:
-                self._look()
+            if lanes < where.size:
+                # An inactive lane gets the address of the first active one.
+                first = where[np.arange(len(where)), active.argmax(1)][:, None]
+                where = np.where(active, where, first)
+        self._pending[key] = _Pattern(kind, {place: scale}, lanes * nbytes, where.astype(np.int64))
+        # Small arrays cost as much as large ones: they are looked at together.
+        self._rows += len(where)
+        if self._rows > _MOST_ROWS:
+            self._look()
 
     def _look(self) -> None:
         """Add up the pending counts."""
-        for (is_global, nbytes, matrices), pending in self._pending.items():
-            where = np.concatenate([one[2] for one in pending])
-            of_rows = _sectors(where, nbytes) if is_global else _wavefronts(where, nbytes, matrices)
-            starts = np.cumsum([0, *(len(one[2]) for one in pending[:-1])])
-            sums = np.add.reduceat(of_rows, starts, axis=0)
-            for (kept, scale, _), found in zip(pending, sums):
-                kept[2:] += scale * found
+        of_kinds: Dict[Any, List[_Pattern]] = defaultdict(list)
+        for one in self._pending.values():
+            of_kinds[one.kind].append(one)
+        for kind, patterns in of_kinds.items():
+            where = np.concatenate([one.where for one in patterns])
+            starts = np.cumsum([0, *(len(one.where) for one in patterns)])
+            # The sums up to each row.
+            sums = np.zeros((len(where) + 1, 3), np.int64)
+            if kind[0] != "local" and len(where):
+                np.cumsum(_of_rows(where, *kind), axis=0, out=sums[1:])
+            for one, first, end in zip(patterns, starts, starts[1:]):
+                found = (end - first, one.moved, *(sums[end] - sums[first]))
+                for place, times in one.uses.items():
+                    self._accesses[place] += times * np.array(found)
         self._pending.clear()
         self._rows = 0
 
@@ -215,6 +240,15 @@ def _count(address: Any, condition: Any) -> int:
     if condition is None:
         return int(np.size(address))
     return int(np.count_nonzero(np.broadcast_to(condition, np.shape(address))))
+
+
+def _of_rows(where: np.ndarray, space: str, nbytes: int, matrices: bool) -> np.ndarray:
+    """Three counts of the request in each row of `where`; rows that differ by whole lines are counted once."""
+    where = where - (where[:, :1] & ~127)
+    _, first, again = np.unique(where @ _WEIGHTS, return_index=True, return_inverse=True)
+    where = where[first]
+    found = _sectors(where, nbytes) if space == "global" else _wavefronts(where, nbytes, matrices)
+    return found[again]
 
 
 def _sectors(where: np.ndarray, nbytes: int) -> np.ndarray:
