@@ -3,7 +3,6 @@ of one process."""
 
 import sys
 
-import pytest
 import targets
 import torch
 import triton
