@@ -22,6 +22,7 @@ _REGISTERS, _MOST, _STEP, _THREADS = 65536, 255, 8, 32
 
 def apply(gluon: Gluon) -> None:
     """Add the names of other releases to this Triton's Gluon, and have its functions take their arguments."""
+    _aggregates(gluon)
     _copies(gluon)
     _barriers(gluon)
     _descriptors(gluon)
@@ -29,6 +30,30 @@ def apply(gluon: Gluon) -> None:
     _memory(gluon)
     _modules(gluon)
     _warp_specialize(gluon)
+
+
+def _aggregates(gluon: Gluon) -> None:
+    # Symptom: ValueError: PartitionArgs.__init__ cannot be a @triton.jit function, of a constexpr_function.
+    # Affected: Triton 3.5. Breakpoint: Triton 3.6 takes one; delete with the last column of 3.5.
+    if "functions_and_args" in parameters(gluon.module("_core").warp_specialize):
+        return
+    from triton.language import core
+    from triton.runtime.jit import ConstexprFunction
+
+    own = core._aggregate
+
+    def _aggregate(cls: type) -> Any:
+        made = vars(cls).get("__init__")
+        if isinstance(made, ConstexprFunction):
+
+            def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+                made(self, *args, **kwargs)
+
+            note_acted("gluon_names")
+            cls.__init__ = __init__  # type: ignore[misc]
+        return own(cls)
+
+    gluon.replace(core, "_aggregate", _aggregate)
 
 
 def _copies(gluon: Gluon) -> None:

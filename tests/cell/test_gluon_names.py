@@ -140,6 +140,57 @@ def _parts(x, y, z, w, LAYOUT: gl.constexpr):
     gl.store(z + at, found)
 
 
+# The aggregate of the test below: a jit function reads only globals.
+_Pair = None
+
+
+@gluon.jit
+def _in_an_aggregate(y_ptr, LAYOUT: gl.constexpr):
+    at = gl.arange(0, 128, layout=LAYOUT)
+    gl.store(y_ptr + at, _Pair(at, at + 1).sum())
+
+
+def test_an_aggregate_with_a_constexpr_function_for_its_constructor(in_fork):
+    def run(shimmed):
+        virtual_gpu.activate(targets.SM_90)
+        if shimmed:
+            compat.install(only=["gluon_names"])
+        launching.run_with(emulate.Machine(60))
+        from triton.language import core
+
+        class Pair:
+            one: gl.tensor
+            other: gl.tensor
+
+            @gluon.constexpr_function
+            def __init__(self, one, other):
+                self.one = one
+                self.other = other
+
+            @gluon.jit
+            def sum(self):
+                return self.one + self.other
+
+        try:
+            globals()["_Pair"] = core._aggregate(Pair)
+        except ValueError as error:
+            return str(error)
+        y = torch.zeros(128, dtype=torch.int32)
+        try:
+            _in_an_aggregate[(1,)](y, gl.BlockedLayout([1], [32], [4], [0]))
+        except Exception as error:
+            return f"{error} {error.__cause__}"
+        return y.tolist() == [2 * one + 1 for one in range(128)]
+
+    # Without compat first: what it compiles with compat, the cache would hand on.
+    bare, with_compat = in_fork(lambda: run(False)), in_fork(lambda: run(True))
+    assert with_compat is True
+    if in_window("<3.6", VERSION):
+        assert "cannot be a @triton.jit function" in str(bare)
+    else:
+        assert bare is True
+
+
 def test_workers_with_arguments_of_their_own(in_fork):
     def run():
         virtual_gpu.activate(targets.SM_90)
