@@ -177,6 +177,33 @@ def test_what_an_import_failed_for(text, said):
         assert absent.lacking(error) == said
 
 
+def test_a_name_that_triton_lacks_is_no_missing_package():
+    for name, so in (("triton.runtime.jit", True), ("torch", True), ("einops", False)):
+        assert absent.never_replaced(ImportError("cannot import name", name=name)) is so
+    assert not absent.never_replaced(KeyError("triton")) and not absent.never_replaced(None)
+
+
+def test_an_environment_variable_that_is_not_set_is_named(monkeypatch):
+    monkeypatch.delenv("HERS", raising=False)
+    for asked, said in (("os.environ['HERS']", "HERS"), ("{}['HERS']", ""), ("1 / 0", "")):
+        try:
+            exec(f"import os\n{asked}")
+        except Exception as error:
+            assert absent.unset(error) == said
+        else:
+            raise AssertionError(asked)
+
+
+def test_a_stand_in_module_serves_as_a_base_class(stood_in):
+    absent.grow(stood_in, "no_such_package")
+    module = importlib.import_module("no_such_package.module")
+
+    class Derived(module):
+        pass
+
+    assert Derived.__mro__ == (Derived, object) and module(len) is len
+
+
 def test_nothing_stands_in_for_triton_or_torch():
     for name in ("triton.ops", "torch.nothing"):
         assert absent.lacking(ModuleNotFoundError("No module named", name=name)) == ""

@@ -110,13 +110,18 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return told(of_error(raised, phase="import")), "", [], [], {}, []
+            return told(of_error(raised, phase="import")), "", [], [], {}, [], False
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
         verdict = None if error is None else told(of_error(error, phase="import"))
         using = {name: absent.used(one) for name, one in found.items() if one is not None}
-        return verdict, ended, lacking, watch.found([check["root"]]), using, check["absent"]
+        # Of a name that Triton lacks no package is the cause.
+        certain = absent.never_replaced(error)
+        if variable := absent.unset(error):
+            verdict, certain = told(_lacking(f"set {variable} in the environment: {ended}")), True
+        named = check["absent"]
+        return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
@@ -128,7 +133,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
         )
         return dict.fromkeys(everything, told(dead))
-    verdict, ended, lacking, modules, using, check["absent"] = outcome.value
+    verdict, ended, lacking, modules, using, check["absent"], certain = outcome.value
     unreached = {
         name: told(_without(check["absent"], path)) for name, path in using.items() if path
     }
@@ -141,7 +146,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         gone = Verdict("not-run", NO_KERNEL, NO_KERNEL, "", "import")
         gone.message = f"not checked: {check['file']} has no such kernel where it is imported here"
         verdict = told(gone)
-    if check["absent"]:
+    if check["absent"] and not certain:
         # A stand-in may be why the import comes no further.
         verdict = told(_without(check["absent"], "", ended))
     return {**dict.fromkeys(lacking, verdict), **unreached}
@@ -185,8 +190,11 @@ def _observe(spec: AskedCheck, stream: Stream) -> None:
 def _without(names: List[str], path: str, ended: str = "") -> Verdict:
     """Return the verdict on a kernel that uses a missing module, or that the import does not reach without it."""
     why = f"the kernel itself uses {path}" if path else ended or "the file has no such kernel then"
-    message = f"not checked: {absent.pip(names)}: {why}"
-    return Verdict("not-run", LACKING, LACKING, message, "import")
+    return _lacking(f"{absent.pip(names)}: {why}")
+
+
+def _lacking(step: str) -> Verdict:
+    return Verdict("not-run", LACKING, LACKING, f"not checked: {step}", "import")
 
 
 def _work(units: List[List[Item]], spec: AskedCheck) -> int:

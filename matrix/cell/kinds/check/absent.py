@@ -6,8 +6,10 @@ that uses a stand-in itself is not compiled.
 
 import importlib.abc
 import importlib.machinery
+import os
 import re
 import sys
+import types
 from typing import Any, Dict, List, Optional, Sequence, Set
 
 from crosswarp.matrix.cell.plain import attribute, text_of
@@ -76,6 +78,17 @@ class StandIn:
         pass
 
 
+class _Module(types.ModuleType):
+    """Serves as a base class and as a callable too: the same name may be a module's and a class's."""
+
+    __call__ = StandIn.__call__
+    __mro_entries__ = StandIn.__mro_entries__
+
+    @property
+    def path(self) -> str:
+        return self.__name__
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """The last import finder: existing modules come first."""
 
@@ -89,7 +102,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def create_module(self, spec: Any) -> Any:
-        return None
+        return _Module(spec.name)
 
     def exec_module(self, module: Any) -> None:
         name = module.__name__
@@ -120,8 +133,6 @@ def stand_before(name: str) -> None:
 
 def package(folder: str) -> str:
     """Return the name of a package of several levels, the innermost of which finds the modules in `folder`."""
-    import types
-
     name = ""
     for level in range(_LEVELS):
         name = f"{name}.p{level}" if name else PACKAGE
@@ -149,6 +160,25 @@ def lacking(error: Optional[BaseException]) -> str:
         return name
     found = re.search(r"cannot import name '(\w+)'", text)
     return f"{name}:{found[1]}" if found and name else ""
+
+
+def never_replaced(error: Optional[BaseException]) -> bool:
+    """Return whether an import ended at a name of Triton or torch, which no missing package explains."""
+    if not isinstance(error, ImportError):
+        return False
+    name = attribute(error, "name")
+    return isinstance(name, str) and name.split(".")[0] in _NEVER
+
+
+def unset(error: Optional[BaseException]) -> str:
+    """Return the environment variable whose absence ended an import; empty if that is not its cause."""
+    at = attribute(error, "__traceback__") if isinstance(error, KeyError) else None
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    # A frozen module's code has no file.
+    inside = at is not None and type(at.tb_frame.f_locals.get("self")) is type(os.environ)
+    name = error.args[0] if inside and error is not None and error.args else ""
+    return name if isinstance(name, str) else ""
 
 
 def be_true() -> None:
