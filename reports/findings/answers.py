@@ -9,90 +9,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from dataclasses import dataclass, replace
 
-from crosswarp.matrix import plain_versions
 from crosswarp.matrix.facts import errors
-from crosswarp.matrix.facts.errors import Cause, Entry, Message, Wording
+from crosswarp.matrix.facts.errors import Message, Wording
 from crosswarp.matrix.facts.known_texts import Fix, Known
 from crosswarp.reports.findings import language_answers
-from crosswarp.reports.findings.error_text import FRAME_LINE, Facts, Log
-from crosswarp.reports.findings.why import Match, why
+from crosswarp.reports.findings.cause_ranking import (
+    WRITTEN,
+    Answer,
+    ranked,
+    with_author,
+    within,
+)
+from crosswarp.reports.findings.error_text import Facts, Log
+from crosswarp.reports.findings.issue_answers import BEHIND, from_issues
+from crosswarp.reports.findings.why import why
 
 # A source message of less weight, without an entry, needs a frame of Triton: it is in too many texts.
 LONG = 22
 # Kinds whose texts are Triton's own words; another program may print the others.
 OWN = ("author", "hardware")
-# Greater than any position in a text.
-BEHIND = 1_000_000_000
 # Source lines in a traceback count less than messages.
 QUOTED = BEHIND // 2
 # How often one wording is looked for: a log repeats itself.
 MOST = 200
-# Least number of words in a known issue's fingerprint: shorter ones are in too many texts.
-FEW = 3
-# The share of common words above which a known issue counts by similarity alone.
-ALIKE = 0.9
 # Words, and lines, of a text that is read as a title: of a longer one the message counts.
 TITLE, TITLE_LINES = 60, 4
-# Names of code that inductor writes: no author's.
-WRITTEN = re.compile(
-    r"\btriton_(?:poi|red|per)_|\btmp\d+ = |\bks\d+\b|\bxindex\b|\bR0_BLOCK\b|\brindex\b|_HEAD_DIM_ROUNDED\b"
-)
-INDUCTORS = Cause(
-    "torch.compile (inductor) wrote this kernel: the mistake is one of this torch, mostly with dynamic shapes.",
-    "Upgrade torch; torch.compile(dynamic=False) or mark the dimension static (torch._dynamo.mark_static); leave that "
-    "part out with torch.compiler.disable, or TORCHDYNAMO_DISABLE=1.",
-    "model = torch.compile(model, dynamic=False)",
-)
-# Where somebody left out the name, the words around it are in many texts.
-ELIDED = re.compile(r"\.\.\.|\u2026")
-# Python's own errors: anybody's code raises them. Without the exception's name it is a question.
-PYTHONS = re.compile(
-    r"\w+Error[:(]\W*(?:name \W?\w+\W? is not defined|(?:too many|not enough) values to unpack|unhashable type"
-    r"|\W?(?:NoneType|int|float|str|bool|list|dict|tuple)\W? object "
-    r"(?:is not|has no attribute \W*(?!\W|create_|to_tensor))"
-    r"|unsupported operand(?!.*NotImplementedType)|.{0,40}not supported between)"
-)
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """A cause, with the evidence for it."""
-
-    cause: Cause
-    # How much of the evidence is there; -1 and less: it cannot be this one.
-    share: float
-    because: str = ""
-
-
-@dataclass(frozen=True)
-class Answer:
-    # The line that says it, as it was given, and its number.
-    line: str
-    number: int
-    # Index of the failure in the log, from 0; `also` has the others.
-    failure: int
-    certain: bool
-    entry: Entry | None = None
-    causes: tuple[Ranked, ...] = ()
-    known: Match | None = None
-    # The message of Triton's source with these words; the only answer where no entry explains it.
-    message: Message | None = None
-    # Nothing in the text is Triton's: another program may say the same.
-    doubtful: bool = False
-    # A known issue that nothing speaks against: its shim may be offered.
-    fits: bool = False
-    also: tuple[int, ...] = ()
-    # Smaller is better.
-    rank: tuple[object, ...] = field(default=(), compare=False)
-
-    @property
-    def id(self) -> str:
-        if self.entry:
-            return self.entry.id
-        return self.known.issue.id if self.known else "source"
 
 
 @dataclass(frozen=True)
@@ -131,7 +74,7 @@ def answers(
     found = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
     found += _computed(log, facts, found)
     known = why(log.said_first, issues, shims, facts.triton or None)
-    found += _known(log, known, found, facts)
+    found += from_issues(log, known, found, facts)
     found += _named(text, log, index, found, facts)
     return _ordered(_told(found))
 
@@ -212,9 +155,9 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         entry = index.entries[hit.wording.number]
         line = log.lines[log.at(hit.start)]
         around = log.by_failure[line.failure]
-        causes = _causes(entry, around, facts)
+        causes = ranked(entry, around, facts)
         if entry.kind == "author" and (written := WRITTEN.search(around)):
-            causes = _written(causes, written[0])
+            causes = with_author(causes, written[0])
         possible = [one for one in causes if one.share > -1]
         decided = [one for one in possible if one.share > 0]
         certain = entry.sure and not entry.shared and len(entry.causes) == 1
@@ -224,7 +167,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         if not certain and len(decided) == 1 and decided[0].cause.decides:
             certain = True
         certain = certain and not line.quoted
-        outside = bool(facts.triton and hit.wording.triton) and not _within(
+        outside = bool(facts.triton and hit.wording.triton) and not within(
             facts.triton, hit.wording.triton
         )
         rank = (
@@ -245,53 +188,6 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
             causes, message=None if hit.source is None else index.messages[hit.source],
             doubtful=doubtful, rank=rank,
         )  # fmt: skip
-
-
-def _causes(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
-    """With those first for which there is evidence, and those last that the reader's release or GPU cannot have."""
-    ranked = []
-    for cause in entry.causes:
-        share, because = 0.0, ""
-        if cause.log:
-            found = re.search(cause.log, text)
-            # A cause whose evidence is missing ranks below one that needs no evidence.
-            share, because = (2.0, found[0][:80]) if found else (-0.5, "")
-        for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
-            if mine and window:
-                share = _raised(share) if _within(mine, window) else -5
-        if facts.target and cause.targets:
-            share = _raised(share) if _is_one(facts.target, cause.targets) else -5
-        ranked.append(Ranked(cause, share, because))
-    # Sorted is stable: without evidence they stay as they are written, the likeliest first.
-    return tuple(sorted(ranked, key=lambda one: -one.share))
-
-
-def _written(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
-    """Adds torch as the author of a kernel that inductor wrote: after a cause that the text names, else first."""
-    place = sum(one.share >= 2 for one in causes)
-    return (*causes[:place], Ranked(INDUCTORS, 2.0, because), *causes[place:])
-
-
-def _raised(share: float) -> float:
-    """A release or GPU that fits speaks for a cause, and makes up for no evidence that is missing."""
-    return share + 1 if share >= 0 else max(share, -0.25)
-
-
-def _within(version: str, window: str) -> bool:
-    release = plain_versions.numbers(version)
-    if release and len(release) < 3:
-        # `Triton 3.2` is any of its patches.
-        return any(plain_versions.within(f"{version}.{patch}", window) for patch in (0, 9))
-    if release is None:
-        from crosswarp.matrix import versions
-
-        if versions.parse(version) is None:
-            return True
-    return plain_versions.within(version, window)
-
-
-def _is_one(target: str, targets: Sequence[str]) -> bool:
-    return any(fnmatchcase(target, one) for one in targets)
 
 
 # Messages of the source
@@ -327,7 +223,7 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
         other = taken.get(line.number)
         if other and other.entry and (not other.entry.table or other.certain):
             continue
-        causes = _causes(entry, log.by_failure[line.failure], facts)
+        causes = ranked(entry, log.by_failure[line.failure], facts)
         # Ahead of messages that many texts share.
         rank = (False, False, False, (other.rank[3] if other else log.start(position)), -1000)
         yield Answer(
@@ -338,84 +234,6 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
             entry,
             causes,
             rank=rank,
-        )
-
-
-# Known issues
-
-
-def _known(
-    log: Log, matches: Sequence[Match], found: Sequence[Answer], facts: Facts
-) -> Iterator[Answer]:
-    """Yields the known issues in the text: exact ones, not in words that others share, before everything else."""
-    places = {line.text: line for line in reversed(log.lines)}
-    # An entry for any exception does not displace a known issue.
-    found = [one for one in found if one.entry and one.entry.kind != "general"]
-    shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
-    named = {one.failure for one in found if one.entry and not one.entry.wrapper}
-    foreign = {one.number for one in found if one.entry and one.entry.foreign}
-    told = {one.number for one in found if one.entry and not one.entry.consequence}
-    explained = {one.failure for one in found if one.entry and not one.entry.consequence}
-    mentioned = {one.failure for one in found}
-    # No shim fixes code that inductor generates.
-    generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
-    written = {one.failure for one in found if one.entry and one.entry.kind == "inductor"}
-    # An entry with the issue among its causes decides.
-    weighed = {
-        (one.failure, ranked.cause.issue)
-        for one in found
-        if one.entry and one.entry.shared
-        for ranked in one.causes
-    }
-    short = len(errors.words(log.tidy)) <= 14
-    for order, match in enumerate(matches):
-        line = places.get(match.line) or log.lines[-1]
-        if not log.framed_in(line.failure) and PYTHONS.search(match.line):
-            continue
-        targets = tuple(match.issue.targets)
-        elsewhere = bool(facts.target) and targets != ("*",) and not _is_one(facts.target, targets)
-        # For a text of several lines, the matching line is unknown.
-        beside = line.number in shared if match.line in places else bool(shared)
-        alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
-        if not match.exact and match.share < ALIKE and not short and told:
-            continue
-        # Another program's message is an issue of Triton's only where it names the interpreter.
-        if line.number in foreign and not log.interpreted:
-            continue
-        # Similar words do not count beside an entry of the same failure.
-        if not match.exact and (
-            line.number in told or line.failure in named and not (short and match.share >= ALIKE)
-        ):
-            continue
-        # A file and a line of a traceback are words of many failures.
-        if not match.exact and (line.quoted or FRAME_LINE.match(line.text)):
-            continue
-        # An issue of the interpreter alone counts only if the text mentions the interpreter.
-        interpreted = tuple(match.issue.lanes) == ("interpret",) and not log.interpreted
-        certain = match.exact and match.inside is True
-        thin = len(errors.words(errors.tidy(match.issue.fingerprint))) < FEW
-        alike = (
-            alike
-            or thin and (line.failure in mentioned or not certain)
-            or not match.exact and (line.failure in explained or bool(ELIDED.search(line.text)))
-            or line.number in generated
-            or line.failure in written and bool(PYTHONS.search(match.line))
-            or not certain and (line.failure, match.issue.id) in weighed
-        )  # fmt: skip
-        worse = (
-            match.inside is False
-            or elsewhere
-            or beside
-            or alike
-            or interpreted
-            or line.quoted
-            or log.others
-        )
-        # Others may say the same: the release that is named makes it certain.
-        certain = certain and not worse
-        rank = (False, worse, worse, -1 if not worse else BEHIND, order)
-        yield Answer(
-            line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
         )
 
 
@@ -441,7 +259,7 @@ def _named(
             continue
         if all(re.search(part, title) for part in topic.parts):
             entry = index.entries[topic.number]
-            causes = _causes(entry, text, facts)
+            causes = ranked(entry, text, facts)
             rank = (False, False, False, 0, place)
             yield Answer(line.text, line.number, line.failure, False, entry, causes, rank=rank)
             return

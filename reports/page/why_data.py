@@ -13,7 +13,14 @@ from typing import Any
 from crosswarp.matrix import printable
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.facts import errors, known_texts
-from crosswarp.reports.findings import answers, error_text, language_answers, why
+from crosswarp.reports.findings import (
+    answers,
+    cause_ranking,
+    error_text,
+    issue_answers,
+    language_answers,
+    why,
+)
 
 
 def data() -> dict[str, Any]:
@@ -44,7 +51,9 @@ def data() -> dict[str, Any]:
         "traceback": error_text.TRACEBACK,
         "chained": list(error_text.CHAINED),
         "own": list(answers.OWN),
-        "inductors": {name: getattr(answers.INDUCTORS, name) for name in ("why", "do", "code")},
+        "inductors": {
+            name: getattr(cause_ranking.INDUCTORS, name) for name in ("why", "do", "code")
+        },
         "ours": why.OURS.pattern,
         "limits": _LIMITS,
     }
@@ -56,11 +65,12 @@ _RULES = {
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
     "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE,
     "saidByPython": error_text.SAID_BY_PYTHON, "namedFile": error_text.NAMED_FILE, "package": error_text.PACKAGE,
-    "folder": error_text.FOLDER, "elided": answers.ELIDED, "frame": error_text.FRAME, "library": error_text.LIBRARY,
+    "folder": error_text.FOLDER, "elided": issue_answers.ELIDED,
+    "frame": error_text.FRAME, "library": error_text.LIBRARY,
     "passing": error_text.PASSING, "others": error_text.OTHERS, "place": error_text.PLACE,
     "generated": error_text.GENERATED,
-    "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": answers.PYTHONS,
-    "written": answers.WRITTEN,
+    "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": issue_answers.PYTHONS,
+    "written": cause_ranking.WRITTEN,
     "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
     "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,
     "mlirError": fingerprint.MLIR_ERROR, "pass": fingerprint.PASS, "keyword": language_answers.KEYWORD,
@@ -69,8 +79,8 @@ _RULES = {
 _LIMITS = {
     "whole": error_text.WHOLE, "lines": error_text.MOST, "text": error_text.MOST_TEXT,
     "failure": error_text.OF_FAILURE, "before": error_text.BEFORE, "after": error_text.AFTER,
-    "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": answers.BEHIND, "quoted": answers.QUOTED,
-    "most": answers.MOST, "few": answers.FEW, "alike": answers.ALIKE,
+    "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": issue_answers.BEHIND, "quoted": answers.QUOTED,
+    "most": answers.MOST, "few": issue_answers.FEW, "alike": issue_answers.ALIKE,
     "title": answers.TITLE, "titleLines": answers.TITLE_LINES,
 }  # fmt: skip
 

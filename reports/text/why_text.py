@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 from crosswarp.matrix.facts.errors import Entry, Message
 from crosswarp.matrix.facts.known_texts import Fix
-from crosswarp.reports.findings.answers import Answer, Ranked
+from crosswarp.reports.findings.cause_ranking import Answer, Ranked
 from crosswarp.reports.findings.why import Match
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import fill

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from crosswarp import compat
 from crosswarp.matrix.facts import known_texts
-from crosswarp.reports.findings.answers import Answer, answers
+from crosswarp.reports.findings.answers import answers
+from crosswarp.reports.findings.cause_ranking import Answer
 from crosswarp.reports.findings.error_text import Facts
 from crosswarp.reports.text import why_text
 
