@@ -208,15 +208,15 @@ def read(path: Union[str, Path], kind: Type[A], needed: Sequence[str] = ()) -> A
     Raises:
         OSError, ValueError: the file is missing, is no JSON object, or has a field that `kind` does not know.
     """
-    told = json.loads(Path(path).read_text("utf-8"))
-    if not isinstance(told, dict):
+    fields = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(fields, dict):
         msg = f"{path} is not a JSON object"
         raise ValueError(msg)
     for name in needed:
-        if name not in told:
+        if name not in fields:
             msg = f"{name} is not there"
             raise ValueError(msg)
-    return _made(kind, told)
+    return _made(kind, fields)
 
 
 def _made(kind: Type[A], told: Mapping[str, Any]) -> A:

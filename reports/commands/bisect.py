@@ -80,8 +80,8 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if good == bad:
         raise UsageError(f"--good and --bad both name {ids[good]}. Name two releases.")
     # From a newer good release down to an older bad one: the same search finds the fix.
-    mended = good > bad
-    history = history[bad : good + 1][::-1] if mended else history[good : bad + 1]
+    is_fixed = good > bad
+    history = history[bad : good + 1][::-1] if is_fixed else history[good : bad + 1]
     seen: dict[str, Seen] = {}
     with trials.trial(options, argv, trials.builder(options, mains, nightlies)) as (trial, known):
 
@@ -94,7 +94,7 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
         except WrongEnd as error:
             raise _wrong_end(history[error.position].id, error, seen) from None
     render = _export if options.format == "json" else _text
-    print(render(options, [column.id for column in history], found, seen, known, mended), end="")
+    print(render(options, [column.id for column in history], found, seen, known, is_fixed), end="")
     return 0
 
 
@@ -179,7 +179,7 @@ def _text(
     found: Found,
     seen: Mapping[str, Seen],
     known: Sequence[Issue],
-    mended: bool,
+    is_fixed: bool,
 ) -> str:
     what = f"{options.kernel}, {options.target}, {options.lane}, {options.mode}"
     if options.case != "*":
@@ -192,7 +192,7 @@ def _text(
     parts = [
         fill("", escape.line(f"{what}: good on {ids[0]}, bad on {ids[-1]}")),
         tabulate(rows, ["run", "release", "verdict", "seen"], disable_numparse=True),
-        "\n".join([*_conclusion(ids, found, mended), *trials.cause(bad.red, known, options)]),
+        "\n".join([*_conclusion(ids, found, is_fixed), *trials.cause(bad.red, known, options)]),
         *_remarks(ids, found, seen),
     ]
     return "\n\n".join(parts) + "\n"
@@ -204,12 +204,12 @@ def _export(
     found: Found,
     seen: Mapping[str, Seen],
     known: Sequence[Issue],
-    mended: bool,
+    is_fixed: bool,
 ) -> str:
     tried = {at for at, _ in found.asked}
     return _json({
         **_asked_for(options),
-        "looked_for": "first good" if mended else "first bad",
+        "looked_for": "first good" if is_fixed else "first bad",
         # From the good end to the bad one.
         "releases": list(ids),
         "last_good": ids[found.last_good],
@@ -239,10 +239,10 @@ def _json(document: Mapping[str, object]) -> str:
     return escape.document(clean(document))
 
 
-def _conclusion(ids: Sequence[str], found: Found, mended: bool) -> list[str]:
+def _conclusion(ids: Sequence[str], found: Found, is_fixed: bool) -> list[str]:
     good, bad = ids[found.last_good], ids[found.first_bad]
     between = [ids[at] for at in found.between]
-    if mended:
+    if is_fixed:
         text = f"First good: {good}. {bad} is the last bad one"
     else:
         text = f"First bad: {bad}. {good} is the last good one"

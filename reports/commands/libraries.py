@@ -245,9 +245,9 @@ def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
             f"Run before the last change here: {', '.join(facts.outdated)}. `crosswarp libraries --resume` runs them."
         )
     red = [cell for cell in found if cell.bare and cell.bare.red]
-    healed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
+    fixed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
     lines.append(
-        f"{len(found)} cells: {len(red)} fail without compat, {len(healed)} of them pass with it, "
+        f"{len(found)} cells: {len(red)} fail without compat, {len(fixed)} of them pass with it, "
         f"{len(verdict.explained)} fail for a known cause. "
         + ("As expected." if verdict.as_expected else "NOT as expected.")
     )

@@ -76,7 +76,7 @@ def answers(
     known = why(log.said_first, issues, shims, facts.triton or None)
     found += from_issues(log, known, found, facts)
     found += _named(text, log, index, found, facts)
-    return _ordered(_told(found))
+    return _ordered(_with_followers(found))
 
 
 # Wordings in the text
@@ -209,18 +209,18 @@ def _messages(
 
 def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answer]:
     """Yields answers of the language table for names and options that only some releases have."""
-    taken: dict[int, Answer] = {}
+    computed: dict[int, Answer] = {}
     for one in found:
         if one.entry and not one.entry.consequence:
             # Of several on a line, the one that nothing from the table precedes.
-            before = taken.get(one.number)
+            before = computed.get(one.number)
             if not (before and before.entry and (not before.entry.table or before.certain)):
-                taken[one.number] = one
+                computed[one.number] = one
     for entry, position in language_answers.entries(log.lines, facts.triton):
         line = log.lines[position]
         if entry.framed and not log.framed_in(line.failure):
             continue
-        other = taken.get(line.number)
+        other = computed.get(line.number)
         if other and other.entry and (not other.entry.table or other.certain):
             continue
         causes = ranked(entry, log.by_failure[line.failure], facts)
@@ -265,7 +265,7 @@ def _named(
             return
 
 
-def _told(found: Sequence[Answer]) -> Iterator[Answer]:
+def _with_followers(found: Sequence[Answer]) -> Iterator[Answer]:
     """Drops general answers (for any exception) of a failure that a specific entry explains."""
     more = {
         one.failure

@@ -57,7 +57,7 @@ def of_verdict(
     wrong: dict[str, list[str]] = defaultdict(list)
     for one in windows.wrong(records, verdict, by_kernel):
         wrong[one.issue.id].append(one.text)
-    healed = {one.bare.id for one in verdict.healed}
+    fixed = {one.bare.id for one in verdict.healed}
     columns = columns_of(records)
     cells: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -65,7 +65,7 @@ def of_verdict(
             for issue in by_kernel.proved_by(record):
                 cells[issue.id].append(record)
     return [
-        _proof(issue, by_kernel, cells[issue.id], columns, wrong[issue.id], healed)
+        _proof(issue, by_kernel, cells[issue.id], columns, wrong[issue.id], fixed)
         for issue in by_kernel.issues
     ]
 
@@ -76,7 +76,7 @@ def _proof(
     records: Sequence[Record],
     columns: Mapping[str, Record],
     wrong: Sequence[str],
-    healed: set[str],
+    fixed: set[str],
 ) -> Proof:
     if not issue.case:
         return Proof(issue, "contradicted" if wrong else "no case", wrong=tuple(wrong))
@@ -94,7 +94,7 @@ def _proof(
         ]
         if red and len(red) == len(cells):
             states["red"].append(column)
-            if all(record.id in healed for record in red):
+            if all(record.id in fixed for record in red):
                 whole.append(column)
         elif red:
             states["mixed"].append(column)

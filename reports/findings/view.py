@@ -108,13 +108,13 @@ class View:
 
     def fault(self, record: Record) -> fault.Fault:
         """Whose fault a failing cell of somebody's kernels is, and the next step."""
-        healed = self.healed.get(record.id)
+        fixed = self.healed.get(record.id)
         bare = f"{record.target}/{record.lane}/bare/{record.kernel}/{record.case}"
         return fault.of(
             record,
             self.issue_of.get(record.id),
             self.verdict.alike.get(record.id),
-            healed.shims if healed else self.verdict.fixed.get(record.id),
+            fixed.shims if fixed else self.verdict.fixed.get(record.id),
             record.mode == "shimmed" and (record.column, bare, record.config) in self._passing,
         )
 
@@ -188,7 +188,7 @@ def view(
 
 def _regressions(view: View) -> list[Regression]:
     """Each root cause once a kernel, known issues first, with the oldest column that shows it."""
-    explained, healed = view.issue_of, view.healed
+    explained, fixed = view.issue_of, view.healed
     order = {column: number for number, column in enumerate(view.columns)}
     red = [record for record in view.records if record.red and record.mode == "bare"]
     red.sort(
@@ -215,7 +215,7 @@ def _regressions(view: View) -> list[Regression]:
         ):
             if value and value not in values:
                 values.append(value)
-        if record.id in healed:
+        if record.id in fixed:
             group.healed += 1
-            group.shims += [shim for shim in healed[record.id].shims if shim not in group.shims]
+            group.shims += [shim for shim in fixed[record.id].shims if shim not in group.shims]
     return sorted(groups.values(), key=lambda group: (group.issue is None, group.kernel))

@@ -184,11 +184,11 @@ class Finder:
         self.at: Mapping[str, list[_Text]] = self._index()
 
     def _text(self, number: int, words: Iterable[str]) -> _Text:
-        kept = frozenset(words)
-        weight = math.fsum(self.weights[word] for word in kept)
-        rarest = max(self.weights[word] for word in kept)
-        anchors = frozenset(word for word in kept if self.weights[word] >= 0.9 * rarest)
-        return _Text(number, kept, weight, anchors)
+        words_asked = frozenset(words)
+        weight = math.fsum(self.weights[word] for word in words_asked)
+        rarest = max(self.weights[word] for word in words_asked)
+        anchors = frozenset(word for word in words_asked if self.weights[word] >= 0.9 * rarest)
+        return _Text(number, words_asked, weight, anchors)
 
     def _index(self) -> Mapping[str, list[_Text]]:
         found: dict[str, list[_Text]] = defaultdict(list)
@@ -215,16 +215,16 @@ class Finder:
     ) -> Iterator[tuple[int, tuple[bool, float, float, str]]]:
         """Yields fingerprints that match the text as it is, or the fingerprint that a cell would have made of it."""
         # A compiler's message may take several lines.
-        said = fingerprint.of_output("\n".join(lines))
+        mark = fingerprint.of_output("\n".join(lines))
         everything = set().union(*map(self._split, lines))
         heard = [self._may_say(issue, everything) for issue in self.issues]
-        whole = "\n".join((said, *lines))
+        whole = "\n".join((mark, *lines))
         alive = {
             number
             for number, parts in enumerate(self.parts)
             if heard[number] and self.issues[number].fingerprint and _any(parts, whole)
         }
-        for line in dict.fromkeys((said, *lines)) if alive else ():
+        for line in dict.fromkeys((mark, *lines)) if alive else ():
             words = set(self._split(line))
             wanted = self.unread.union(*(self.having.get(word, ()) for word in words)) & alive
             tidy = ""
@@ -283,12 +283,12 @@ class Finder:
         """Yields issues for a short question: one with nearly all of its words, which few issues have."""
         for number in self.names.get(line.strip().lower(), ()):
             yield number, (True, 1.0, 0.0, line)
-        kept = {word for word in words if word in self.weights or not word.isdecimal()}
-        if not kept:
+        usable = {word for word in words if word in self.weights or not word.isdecimal()}
+        if not usable:
             return
-        tally = {word: self.weights.get(word, self.strange) for word in kept}
+        tally = {word: self.weights.get(word, self.strange) for word in usable}
         for one in self.texts:
-            common = one.words & kept
+            common = one.words & usable
             share = math.fsum(tally[word] for word in common) / math.fsum(tally.values())
             if share >= _ALL_BUT and (common & self.rare or len(common) >= 3):
                 # A match of the whole text ranks above a match of a part.

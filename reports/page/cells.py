@@ -139,8 +139,8 @@ def _row(
     issue, shims = None, record.shims if record.mode != "bare" else ()
     if record.red:
         issue = model.view.issue_of.get(record.id)
-        healed = model.view.healed.get(record.id)
-        shims = healed.shims if healed else shims
+        fixed = model.view.healed.get(record.id)
+        shims = fixed.shims if fixed else shims
     return [
         text(record.case),
         text(record.config),

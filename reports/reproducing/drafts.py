@@ -34,11 +34,11 @@ _GLOB = re.compile(r"([*?\[])")
 
 def drafts(view: View, known: Sequence[Issue], link: str = LINK) -> list[str]:
     """The text of each record, under a comment where something speaks against it."""
-    taken = {issue.id for issue in known}
+    ids = {issue.id for issue in known}
     made = []
     for cause in unexpected(view):
-        name = _id(cause, taken)
-        taken.add(name)
+        name = _id(cause, ids)
+        ids.add(name)
         made.append(draft(view, cause, name, link))
     return made
 
@@ -85,12 +85,12 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
     return "\n".join([*lines, f"checked = {checked}"]) + "\n"
 
 
-def _id(cause: Cause, taken: set[str]) -> str:
+def _id(cause: Cause, ids: set[str]) -> str:
     words = re.sub(r"[^a-z0-9._-]+", "-", f"{cause.kernels[0]}-{cause.outcome}".lower()).strip(
         "-._"
     )
     name, number = words or cause.key, 1
-    while name in taken:
+    while name in ids:
         number += 1
         name = f"{words or cause.key}-{number}"
     return name

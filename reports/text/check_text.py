@@ -348,14 +348,14 @@ def ending(checked: Checked) -> str:
         missing = f"your environment: not checked as it is imported: {pip(checked.absent)}\n"
     cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
     red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
-    healed = sum(_healed(checked, case) for case in red)
+    fixed = sum(_is_fixed(checked, case) for case in red)
     sentence = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
     sentence += f"{len(red)} failed" if red else "none failed"
-    if healed:
+    if fixed:
         sentence += (
-            f", {healed} of them passes with compat"
-            if healed == 1
-            else f", {healed} of them pass with compat"
+            f", {fixed} of them passes with compat"
+            if fixed == 1
+            else f", {fixed} of them pass with compat"
         )
     unsupported = sum(
         one.outcome == "unsupported" for one in checked.items if one.mode == checked.modes[0]
@@ -368,7 +368,7 @@ def ending(checked: Checked) -> str:
     return missing + fill("", f"{sentence}. Exit {checked.exit_code}.")
 
 
-def _healed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
+def _is_fixed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
     found = [
         one.outcome
         for one in checked.items

@@ -37,7 +37,7 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
     """
     parts = [
         fill("", f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}"),
-        *_taken(diff),
+        *_runs_taken(diff),
         fill("", verdict(diff)),
     ]
     if len(diff.breaks) > 1 and not verbose:
@@ -132,7 +132,7 @@ def known(group: Group) -> str:
     return "\n".join([fill("  ", escape.line(f"{issue.title} [{issue.id}]")), *rows])
 
 
-def _taken(diff: Diff) -> list[str]:
+def _runs_taken(diff: Diff) -> list[str]:
     """How much of a side is an earlier run's, a line each."""
     return [
         fill("", escape.line(f"{side.title}: {side.taken}, unchanged since"))
@@ -180,7 +180,7 @@ def markdown(diff: Diff) -> str:
         f"**{escape.markdown(diff.before.title)} → {escape.markdown(diff.after.title)}**",
         pipes(["comparison", "cells"], [[name, str(n)] for name, n in diff.counts.items()]),
     ]
-    parts[1:1] = [escape.markdown(line) for line in _taken(diff)]
+    parts[1:1] = [escape.markdown(line) for line in _runs_taken(diff)]
     groups = [group for group in diff.groups if _telling(group)]
     if groups:
         heads = ["comparison", "cause", "kernels", "before → now", "upstream", "fixed by"]
@@ -233,8 +233,8 @@ def facts(group: Group) -> list[tuple[str, str]]:
     found = changes(group) or [where, *_both(group)]
     if group.issue:
         found.append(("upstream", " ".join(group.issue.links)))
-    if healed := _healed(group):
-        found.append(("fixed", healed))
+    if fixed := _fixed(group):
+        found.append(("fixed", fixed))
     return found
 
 
@@ -260,7 +260,7 @@ def _cells(group: Group) -> list[str]:
         ", ".join(f"{escape.code(kernel)} ({n})" for kernel, n in sorted(group.kernels.items())),
         "<br>".join(map(escape.markdown, values)),
         " ".join(escape.link(short(url), url) for url in links),
-        escape.markdown(_healed(group)),
+        escape.markdown(_fixed(group)),
     ]
 
 
@@ -300,7 +300,7 @@ def _growth(change: Change) -> float:
     return 1 / grown if 0 < grown < 1 else grown
 
 
-def _healed(group: Group) -> str:
+def _fixed(group: Group) -> str:
     if group.outcome == "fixed":
         return ""
     if group.shims:

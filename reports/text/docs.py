@@ -94,9 +94,9 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         ),
     ]
     for shim in ordered:
-        healed = [issue for issue in issues if issue.shim == shim.name]
-        parts.append(_shim(shim, by_id.get(shim.issue), healed))
-    parts += _unhealed(shims, issues)
+        fixed = [issue for issue in issues if issue.shim == shim.name]
+        parts.append(_shim(shim, by_id.get(shim.issue), fixed))
+    parts += _not_fixed(shims, issues)
     return "\n\n".join(parts) + "\n"
 
 
@@ -120,7 +120,7 @@ def _of_baseline(issues: Sequence[Issue], baseline: Path) -> dict[str, str]:
     }
 
 
-def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
+def _shim(shim: Shim, issue: Issue | None, fixed: Sequence[Issue]) -> str:
     description, cost = _described(shim)
     links = dict.fromkeys([shim.link, *(issue.links if issue else ())])
     facts = [
@@ -143,14 +143,14 @@ def _shim(shim: Shim, issue: Issue | None, healed: Sequence[Issue]) -> str:
         ("Cost", escape.markdown(cost)),
     ]
     listed = "\n".join(f"- {name}: {text}" for name, text in facts if text)
-    return f"## {escape.code(shim.name)}\n\n{description}\n\n{listed}{_error_texts(shim, healed)}"
+    return f"## {escape.code(shim.name)}\n\n{description}\n\n{listed}{_error_texts(shim, fixed)}"
 
 
-def _error_texts(shim: Shim, healed: Sequence[Issue]) -> str:
+def _error_texts(shim: Shim, fixed: Sequence[Issue]) -> str:
     """All error texts of the issues that the shim fixes, so that a search of the page finds each."""
     found = {
         text: None
-        for issue in healed
+        for issue in fixed
         for text in known_texts.texts(issue, (shim,))
         if text not in known_texts.symptoms(shim.symptom)
     }
@@ -178,7 +178,7 @@ def _described(shim: Shim) -> tuple[str, str]:
     return prose("\n\n".join(rest)), getattr(shim, "cost", "") or cost
 
 
-def _unhealed(shims: Sequence[Shim], issues: Sequence[Issue]) -> list[str]:
+def _not_fixed(shims: Sequence[Shim], issues: Sequence[Issue]) -> list[str]:
     names = {shim.name for shim in shims}
     left = [
         issue

@@ -24,9 +24,9 @@ def known(view: View, verbose: bool = False) -> list[str]:
     brief: list[list[Regression]] = []
     whole: list[list[Regression]] = []
     for mine in by_issue.values():
-        healed = all(group.healed == group.cells for group in mine)
+        fixed = all(group.healed == group.cells for group in mine)
         # Where no shim was requested, none can have failed.
-        (brief if healed or not shims_ran else whole).append(mine)
+        (brief if fixed or not shims_ran else whole).append(mine)
     parts = []
     if whole:
         parts.append(f"Known upstream, and not fixed ({_issues(len(whole))}):")
@@ -75,11 +75,11 @@ def _regression(group: Regression) -> str:
     issue = group.issue
     assert issue is not None
     if group.shims:
-        healed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
+        fixed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
     elif issue.shim:
-        healed = f"not seen: {issue.shim} should ({group.cells} cells)"
+        fixed = f"not seen: {issue.shim} should ({group.cells} cells)"
     else:
-        healed = issue.workaround or "no shim"
+        fixed = issue.workaround or "no shim"
     rows = [
         (
             "first bad",
@@ -88,7 +88,7 @@ def _regression(group: Regression) -> str:
         ("where", _where(group)),
         ("outcome", f"{group.outcome}: {group.fingerprint}"),
         ("upstream", " ".join(issue.links)),
-        ("fixed", healed),
+        ("fixed", fixed),
     ]
     return "\n".join(
         [

@@ -44,7 +44,7 @@ def page(cells: Sequence[Cell], file: library_ops.LibraryFile, facts: Facts) -> 
 
 def _head(cells: Sequence[Cell], verdict: Verdict, facts: Facts) -> list[str]:
     red = [cell for cell in cells if cell.bare and cell.bare.red]
-    healed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
+    fixed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
     dates = facts.first if facts.first == facts.last else f"{facts.first} to {facts.last}"
     tried = (
         "every configuration"
@@ -63,7 +63,7 @@ def _head(cells: Sequence[Cell], verdict: Verdict, facts: Facts) -> list[str]:
         f"Run {escape.markdown(dates)}. An autotuned kernel is compiled with {tried}. torch answers for the target "
         "(matrix/cell/standins/virtual_torch says with what), and what a library leaves to `torch.compile` runs "
         "uncompiled.",
-        f"{len(cells)} cells: {len(red)} fail without compat, of these {len(healed)} pass with it, "
+        f"{len(cells)} cells: {len(red)} fail without compat, of these {len(fixed)} pass with it, "
         f"{len(verdict.explained)} fail for a cause below"
         + (f", **{len(verdict.unexplained)} fail without a cause**" if verdict.unexplained else "")
         + (
@@ -167,13 +167,13 @@ def _causes(verdict: Verdict, causes: Sequence[Cause], notes: Mapping[str, int])
 
 def _shims(cells: Sequence[Cell]) -> list[str]:
     """Returns the shims that acted where a failing op passes with compat."""
-    healed: dict[str, list[Cell]] = {}
+    fixed: dict[str, list[Cell]] = {}
     for cell in cells:
         if cell.bare and cell.bare.red and cell.shimmed and cell.shimmed.outcome == "pass":
             # A shim that adds a name or an argument when it is installed does not know who uses it.
             for shim in cell.shimmed.shims or ("",):
-                healed.setdefault(shim, []).append(cell)
-    if not healed:
+                fixed.setdefault(shim, []).append(cell)
+    if not fixed:
         return []
     rows = [
         [
@@ -184,7 +184,7 @@ def _shims(cells: Sequence[Cell]) -> list[str]:
             ", ".join(sorted({cell.target for cell in own})),
             str(len(own)),
         ]
-        for shim, own in sorted(healed.items())
+        for shim, own in sorted(fixed.items())
     ]
     heads = ["shim", "Triton", "targets", "cells"]
     intro = "Shims that acted where an op fails without compat and passes with it; several may act in one."

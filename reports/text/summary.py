@@ -31,7 +31,7 @@ def summary(view: View, verbose: bool = False, grid: str = "") -> str:
     parts = [
         ended,
         *unplanned(view),
-        *_unhealed(view),
+        *_not_fixed(view),
         counts(view),
         *known(view, verbose),
         *_heavier(view),
@@ -191,7 +191,7 @@ def _unexpected(view: View) -> list[str]:
     return parts
 
 
-def _unhealed(view: View) -> list[str]:
+def _not_fixed(view: View) -> list[str]:
     """Known failures that no shim fixes: as expected, and yet no user of compat is helped."""
     found = view.verdict.unhealed
     if not found:

@@ -87,8 +87,10 @@ class EveryConfiguration(ConfigLog):
         others = [place for place, config in self._chosen().items() if choices[place] != config]
         if not others or verdict.phase not in _EXECUTED:
             return verdict
-        told = "the autotuner chose another configuration than this one, as from a cache of its own"
-        return Verdict("unsupported", reason="autotuner", message=told, phase=PHASE)
+        message = (
+            "the autotuner chose another configuration than this one, as from a cache of its own"
+        )
+        return Verdict("unsupported", reason="autotuner", message=message, phase=PHASE)
 
     def _chosen(self) -> Dict[int, str]:
         return {

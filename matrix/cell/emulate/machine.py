@@ -262,8 +262,8 @@ def _verdict(error: Any, handed: Handed, seconds: float) -> Verdict:
             phase=PHASE,
         )
     if isinstance(error, ptx.Fault):
-        told = fingerprint.of_text(f"fault: {error.kind} access in {kernel}")
-        return Verdict("crash", reason="fault", fingerprint=told, message=message, phase=PHASE)
+        mark = fingerprint.of_text(f"fault: {error.kind} access in {kernel}")
+        return Verdict("crash", reason="fault", fingerprint=mark, message=message, phase=PHASE)
     if isinstance(error, ptx.Deadlock):
         return Verdict(
             "timeout",

@@ -38,10 +38,10 @@ def in_other_orders(
         for name in sorted({*outputs, *others}):
             if name not in outputs or name not in others:
                 return _verdict(f"with the programs of its launches {words}, {name} is missing")
-            told = _different(outputs[name], others[name])
-            if told:
+            difference = _different(outputs[name], others[name])
+            if difference:
                 return _verdict(
-                    f"with the programs of its launches {words}, {name} is another: {told}"
+                    f"with the programs of its launches {words}, {name} is another: {difference}"
                 )
     return None
 

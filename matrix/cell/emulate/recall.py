@@ -71,14 +71,14 @@ class Recall:
         windows = memory.windows(arguments)
         if sum(window.size for window in windows) > MOST or _overlap(windows):
             return None
-        told = _told(arguments, windows)
-        if told is None:
+        described = _described(arguments, windows)
+        if described is None:
             return None
         before = [ctypes.string_at(window.address, window.size) for window in windows]
         found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
         memories = [(window.size, window.address % _ALIGNED) for window in windows]
-        said = json.dumps([list(grid), options, told, memories], sort_keys=True)
-        found.update(b"\0" + said.encode() + b"\0")
+        identity = json.dumps([list(grid), options, described, memories], sort_keys=True)
+        found.update(b"\0" + identity.encode() + b"\0")
         for contents in before:
             found.update(contents)
         return Call(found.hexdigest(), windows, before)
@@ -123,23 +123,23 @@ class Recall:
                 stored[place] = after
         if any(_holds_address(contents, call.windows) for contents in stored.values()):
             return
-        told = json.dumps(list(stored)).encode() + b"\n" + b"".join(stored.values())
+        content = json.dumps(list(stored)).encode() + b"\n" + b"".join(stored.values())
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             # A launch's counters are small beside the values that it stored.
             launches = (one for one in self._folder.iterdir() if one.suffix != ".json")
-            if len(told) + sum(one.stat().st_size for one in launches) > MOST_KEPT:
+            if len(content) + sum(one.stat().st_size for one in launches) > MOST_KEPT:
                 return
             partial = self._folder / f"{call.key}.{os.getpid()}"
             try:
-                partial.write_bytes(hashlib.sha256(told).digest() + told)
+                partial.write_bytes(hashlib.sha256(content).digest() + content)
                 os.replace(partial, self._folder / call.key)
             finally:
                 with contextlib.suppress(OSError):
                     partial.unlink()
 
 
-def _told(
+def _described(
     arguments: Sequence[Argument], windows: Sequence[memory.Window]
 ) -> Optional[List[List[Any]]]:
     """Return the arguments as plain data; None if one of them, or memory that it points to, holds an address."""
@@ -147,20 +147,22 @@ def _told(
     if memory.pointed_to(arguments):
         return None
     places = {window[:2]: place for place, window in enumerate(windows)}
-    told: List[List[Any]] = []
+    described: List[List[Any]] = []
     for argument in arguments:
         value = argument.value
         if argument.owner is None:
             # The bits, because 0.0 is -0.0, and of NaN there are many.
             plain = isinstance(value, (int, bytes))
-            told.append([type(value).__name__, repr(value) if plain else value.tobytes().hex()])
+            described.append(
+                [type(value).__name__, repr(value) if plain else value.tobytes().hex()]
+            )
             continue
         window = memory.storage_of(argument.owner)
         if window is None or not isinstance(value, int):
             # A tensor map, with the address in it; or a pointer to memory of no tensor.
             return None
-        told.append([places[window[:2]], value - window.address])
-    return told
+        described.append([places[window[:2]], value - window.address])
+    return described
 
 
 def _overlap(windows: Sequence[memory.Window]) -> bool:

@@ -77,8 +77,8 @@ class Encodings:
             return
         rows: List[Any] = []
         for place, (one, (low, high)) in enumerate(zip(instructions, _words(text))):
-            said = _said(one)
-            learned = [(key, said) for key in _keys(chip, one.name, low, high)]
+            shape = _shape(one)
+            learned = [(key, shape) for key in _keys(chip, one.name, low, high)]
             if one.name == "BRA" and one.target in labels:
                 forms = [
                     form
@@ -163,7 +163,7 @@ def _keys(chip: int, name: str, low: int, high: int) -> List[_Key]:
     return [operation]
 
 
-def _said(one: Instruction) -> Tuple[str, str]:
+def _shape(one: Instruction) -> Tuple[str, str]:
     """Return the operation, with modifiers where they matter, and the operands that the model needs."""
     if one.name in _WHOLE:
         return one.op, one.text[:_MOST_TEXT]
@@ -203,7 +203,7 @@ def _alike(read: Code, code: Code) -> bool:
         instructions, labels = code
         return [
             (
-                _said(one), one.guard.replace("U", ""), one.line, one.stall, one.write_barrier, one.read_barrier,
+                _shape(one), one.guard.replace("U", ""), one.line, one.stall, one.write_barrier, one.read_barrier,
                 one.waits, labels.get(one.target) if one.name == "BRA" else None,
             )
             for one in instructions

@@ -120,8 +120,8 @@ def disassembled(cubin: bytes) -> str:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise NotDisassembled(f"nvdisasm: {error}") from error
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise NotDisassembled(f"nvdisasm exits {done.returncode}: {said[:300]}")
+        printed = done.stderr.decode("utf-8", "replace").strip()
+        raise NotDisassembled(f"nvdisasm exits {done.returncode}: {printed[:300]}")
     return done.stdout.decode("utf-8", "replace")
 
 

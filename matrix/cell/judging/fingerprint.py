@@ -95,8 +95,8 @@ def of_output(text: str) -> str:
         )
     if "ptxas" in text:
         # One line may be the same for two causes that differ in the next.
-        said = dict.fromkeys(of_text(found["what"]) for found in PTXAS.finditer(text))
-        causes = [one for one in said if _PTXAS_GAVE_UP not in one] or list(said)
+        messages = dict.fromkeys(of_text(found["what"]) for found in PTXAS.finditer(text))
+        causes = [one for one in messages if _PTXAS_GAVE_UP not in one] or list(messages)
         if causes:
             return of_text(f"ptxas {'; '.join(causes[:_MOST_CAUSES])}")
     found = MLIR_ERROR.search(_around(text, "error: "))

@@ -138,13 +138,13 @@ def _with_cause(error: BaseException) -> str:
     while isinstance(root.__cause__, BaseException) and id(root.__cause__) not in seen:
         root = root.__cause__
         seen.add(id(root))
-    said = text_of(root)
-    if root is error or (said and said in text):
+    description = text_of(root)
+    if root is error or (description and description in text):
         return text
-    if not said:
+    if not description:
         # An assertion without text is identified by its location; the line of the kernel differs in each.
         return f"{text}\n{type_name(root)}{_raised_in(root)}"
-    return f"{text}\n{type_name(root)}: {said}"
+    return f"{text}\n{type_name(root)}: {description}"
 
 
 def _raised_in(error: BaseException) -> str:

@@ -25,7 +25,7 @@ _SHARED = (
 )
 
 
-def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> List[Any]:
+def run(item: Any, lane: Any, begin: Callable[[], None], time_limit: float) -> List[Any]:
     """The reports of `item`, which runs in a forked child, set up and torn down there.
 
     `begin` is called in the child, before the test is set up.
@@ -36,7 +36,7 @@ def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> Li
         _capture_here(config)
         stubs.running = True
         begin()
-        way.in_child()
+        lane.in_child()
         reports = [
             config.hook.pytest_report_to_serializable(config=config, report=report)
             for report in runtestprotocol(item, log=False, nextitem=None)
@@ -51,7 +51,7 @@ def run(item: Any, way: Any, begin: Callable[[], None], time_limit: float) -> Li
             config.hook.pytest_report_from_serializable(config=config, data=data)
             for data in reports
         ]
-    return [_died(item, way, outcome)]
+    return [_died(item, lane, outcome)]
 
 
 def _import(names: List[str]) -> None:
@@ -61,11 +61,11 @@ def _import(names: List[str]) -> None:
             importlib.import_module(name)
 
 
-def run_here(item: Any, way: Any, begin: Callable[[], None]) -> List[Any]:
+def run_here(item: Any, lane: Any, begin: Callable[[], None]) -> List[Any]:
     """The same without a fork, for a debugger, which wants the terminal. One test a run."""
     stubs.running = True
     begin()
-    way.in_child()
+    lane.in_child()
     return runtestprotocol(item, log=False, nextitem=None)
 
 
@@ -77,7 +77,7 @@ def _capture_here(config: Any) -> None:
         manager.resume_global_capture()
 
 
-def _died(item: Any, way: Any, outcome: Outcome) -> Any:
+def _died(item: Any, lane: Any, outcome: Outcome) -> Any:
     """Return the report of a test whose child ended without sending reports."""
     import pytest
 
@@ -101,13 +101,13 @@ def _died(item: Any, way: Any, outcome: Outcome) -> Any:
         duration=outcome.seconds,
     )
     why = text.splitlines()[0]
-    became = way.too_slow if outcome.kind == "timeout" else outcomes.RED
-    told = {"outcome": became, "launches": 0, "why": why}
+    became = lane.too_slow if outcome.kind == "timeout" else outcomes.RED
+    record = {"outcome": became, "launches": 0, "why": why}
     if became != outcomes.RED:
         outcomes.untold(report, became, why)
     elif outcome.raised is None:
-        told["death"] = [outcome.kind, outcome.reason, output[-8000:]]
-    setattr(report, outcomes.ATTRIBUTE, told)
+        record["death"] = [outcome.kind, outcome.reason, output[-8000:]]
+    setattr(report, outcomes.ATTRIBUTE, record)
     return report
 
 

@@ -70,8 +70,8 @@ def compares(function: str) -> bool:
 
 def of_the_compiler(frames: Sequence[Frame]) -> bool:
     """Return whether Triton, or the check of a launch against the target, raised an error with these frames."""
-    said = [frame.module for frame in frames if not frame.module.startswith(_TORCH)]
-    return bool(said) and said[-1].partition(".")[0] in _COMPILER
+    modules = [frame.module for frame in frames if not frame.module.startswith(_TORCH)]
+    return bool(modules) and modules[-1].partition(".")[0] in _COMPILER
 
 
 def is_test_file(file: str) -> bool:

@@ -50,22 +50,26 @@ def launches_text(count: int) -> str:
 
 def status(report: Any) -> Optional[Tuple[str, str, Any]]:
     """pytest's category, letter and word for a report; None where pytest's own will do."""
-    told = getattr(report, ATTRIBUTE, None)
-    if told is None:
+    facts = getattr(report, ATTRIBUTE, None)
+    if facts is None:
         return None
-    outcome = told["outcome"]
+    outcome = facts["outcome"]
     if report.failed:
         # pytest shows tracebacks only for its own categories.
         category = "failed" if report.when == "call" else "error"
         return category, "R", ("RED", {"red": True})
     if outcome in _UNTOLD:
-        word = f"{outcome.upper()} {told.get('opcode', '')}".rstrip()
+        word = f"{outcome.upper()} {facts.get('opcode', '')}".rstrip()
         return outcome, _UNTOLD[outcome], (word, {"yellow": True})
     if report.when != "call" or report.skipped or hasattr(report, "wasxfail"):
         return None
     if outcome == NO_LAUNCH:
         return NO_LAUNCH, "-", ("NO LAUNCH", {"yellow": True})
-    return outcome, ".", (f"{outcome.upper()} ({launches_text(told['launches'])})", {"green": True})
+    return (
+        outcome,
+        ".",
+        (f"{outcome.upper()} ({launches_text(facts['launches'])})", {"green": True}),
+    )
 
 
 def summary(reports: Dict[str, List[Any]], word: str) -> str:
@@ -95,16 +99,16 @@ def unknown(reports: Dict[str, List[Any]]) -> str:
 
 def record(report: Any) -> Optional[Dict[str, Any]]:
     """The line that a test's report adds to --crosswarp-records; None for phases that decide nothing."""
-    told = getattr(report, ATTRIBUTE, None)
-    if told is None or (report.when != "call" and report.passed):
+    facts = getattr(report, ATTRIBUTE, None)
+    if facts is None or (report.when != "call" and report.passed):
         return None
-    outcome = told["outcome"]
+    outcome = facts["outcome"]
     if report.failed:
         outcome = RED
     elif report.skipped and outcome not in _UNTOLD:
         outcome = "xfailed" if hasattr(report, "wasxfail") else SKIPPED
     line = {"test": report.nodeid, "when": report.when, "seconds": round(report.duration, 3)}
-    return {**line, **told, "outcome": outcome, "why": told.get("why") or _why(report)}
+    return {**line, **facts, "outcome": outcome, "why": facts.get("why") or _why(report)}
 
 
 def _why(report: Any) -> str:

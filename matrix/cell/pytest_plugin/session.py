@@ -176,7 +176,7 @@ class Session:
     def _judge(self, report: Any, excinfo: Any) -> None:
         """Add the outcome to a report, in the child, where the launches are known."""
         launches = self.launches()
-        told: Dict[str, Any] = {
+        record: Dict[str, Any] = {
             "outcome": outcomes.done(self.way.done, launches),
             "launches": launches,
             "kernels": self.way.kernels(),
@@ -186,28 +186,30 @@ class Session:
         error = None if excinfo is None else excinfo.value
         ended = self.way.ended()
         if ended is not None and (report.failed or report.when == "call"):
-            self._not_carried_out(report, ended, told)
+            self._not_carried_out(report, ended, record)
         elif report.failed and error is not None:
             reason = _needs_a_gpu(error)
             if not reason and self._never_computed(error):
                 report.outcome, report.longrepr = "passed", None
-                told.update(noted=list(self.noted), ended_early=True)
+                record.update(noted=list(self.noted), ended_early=True)
             elif reason or (reason := self._depends_on_numbers(error)):
                 outcomes.untold(report, outcomes.NOT_APPLICABLE, reason)
-                told.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
+                record.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
             else:
-                told.update(outcome=outcomes.RED, why=_cause(error))
+                record.update(outcome=outcomes.RED, why=_cause(error))
         elif report.failed and _unexpectedly_green(report) and not self.way.judges_values:
             report.outcome, report.longrepr = "passed", None
-        setattr(report, outcomes.ATTRIBUTE, told)
+        setattr(report, outcomes.ATTRIBUTE, record)
         if report.when == "call":
-            report.user_properties.append(("crosswarp", f"{told['outcome']}, {launches} launched"))
+            report.user_properties.append(
+                ("crosswarp", f"{record['outcome']}, {launches} launched")
+            )
 
-    def _not_carried_out(self, report: Any, ended: outcomes.Ended, told: Dict[str, Any]) -> None:
+    def _not_carried_out(self, report: Any, ended: outcomes.Ended, record: Dict[str, Any]) -> None:
         """Replace the outcome: after a launch that was not executed, the test's result rests on missing numbers."""
-        told.update(outcome=ended.outcome, why=ended.why)
+        record.update(outcome=ended.outcome, why=ended.why)
         if ended.opcode:
-            told["opcode"] = ended.opcode
+            record["opcode"] = ended.opcode
         if self.said_so:
             # It is in the report of an earlier phase.
             report.outcome, report.longrepr = "passed", None
@@ -265,8 +267,8 @@ class Session:
             for report in group
             if getattr(report, "when", "") == "call"
         ]
-        told = [getattr(report, outcomes.ATTRIBUTE, None) for report in reports]
-        noted = sum(len(one["noted"]) for one in told if one and one.get("noted"))
+        records = [getattr(report, outcomes.ATTRIBUTE, None) for report in reports]
+        noted = sum(len(one["noted"]) for one in records if one and one.get("noted"))
         if noted:
             write(f"{noted} asserts about values were noted, not judged.")
         if self.settings.sample:

@@ -99,9 +99,9 @@ def _owners(module: Any) -> Set[str]:
 
 
 def _owner(value: Any) -> Set[str]:
-    told = [type(value).__module__]
-    told.append(attribute(value, "__name__" if isinstance(value, ModuleType) else "__module__"))
-    return {one for one in told if type(one) is str}
+    modules = [type(value).__module__]
+    modules.append(attribute(value, "__name__" if isinstance(value, ModuleType) else "__module__"))
+    return {one for one in modules if type(one) is str}
 
 
 def _or_its_parents(name: str, among: Set[str]) -> bool:

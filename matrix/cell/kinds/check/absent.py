@@ -228,7 +228,7 @@ def pip(names: Sequence[str]) -> str:
     """Return a short hint on how to supply the missing modules."""
     modules = (one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
     packages = list(dict.fromkeys(INSTALLED_AS.get(one, one) for one in modules))
-    told = [f"pip install {' '.join(packages)}"] if packages else []
+    advice = [f"pip install {' '.join(packages)}"] if packages else []
     if RELATIVE in names:
-        told.append("check the file where its package is")
-    return f"{', and '.join(told)} (or --stub)"
+        advice.append("check the file where its package is")
+    return f"{', and '.join(advice)} (or --stub)"

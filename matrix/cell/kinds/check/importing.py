@@ -56,8 +56,8 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
             absent.be_true()
             sys.modules.pop(check["module"], None)
             module, error = _loaded(check)
-        for name, told in check["kernels"].items():
-            if told["within"] and find(check, module, name) is None:
+        for name, facts in check["kernels"].items():
+            if facts["within"] and find(check, module, name) is None:
                 _make(module, name)
         return module, error
     finally:
@@ -102,9 +102,9 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
     found = kernel(module, name)
     if attribute(found, "run") is not None and hasattr(type(found), "__getitem__"):
         return found
-    told = check["kernels"][name]
+    facts = check["kernels"][name]
     made = [one for one in gc.get_objects() if _is_launchable(one)]
-    own = [one for one in made if is_of(innermost(one), check["file"], told)]
+    own = [one for one in made if is_of(innermost(one), check["file"], facts)]
     # The outermost: that which nothing else wraps.
     wrapped = {id(attribute(one, "fn")) for one in own}
     outermost = [one for one in own if id(one) not in wrapped]
@@ -123,13 +123,13 @@ def innermost(thing: Any) -> Any:
     return thing
 
 
-def is_of(made: Any, path: str, told: Dict[str, Any]) -> bool:
+def is_of(made: Any, path: str, facts: Dict[str, Any]) -> bool:
     code = attribute(attribute(made, "fn"), "__code__")
     return (
         code is not None
         and code.co_filename == path
-        and code.co_name == told["function"]
-        and told["first"] <= code.co_firstlineno <= told["line"]
+        and code.co_name == facts["function"]
+        and facts["first"] <= code.co_firstlineno <= facts["line"]
     )
 
 

@@ -33,16 +33,17 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
     if found is None:
         msg = f"{check['file']} has no {name} where it is imported"
         raise AttributeError(msg)
-    told = check["kernels"][name]
+    facts = check["kernels"][name]
     _limit(found, check["configurations"])
 
     def launch(case: str) -> Dict[str, Any]:
         chosen = check.get("chosen", {}).get(f"{name}/{case}", 0)
-        _launch(module, found, told["cases"][case]["attempts"][chosen])
+        _launch(module, found, facts["cases"][case]["attempts"][chosen])
         return {}
 
     cases = tuple(
-        Case(case, "fp32", {}, lanes=("compile",), options={"case": case}) for case in told["cases"]
+        Case(case, "fp32", {}, lanes=("compile",), options={"case": case})
+        for case in facts["cases"]
     )
     return Kernel(name, cases, launch=launch)
 
@@ -60,11 +61,11 @@ def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
         places += 1
     given: List[Any] = [(one["name"], argument(module, one)) for one in arguments]
     given += [
-        (name, constant(module, told))
-        for name, told in signature["spare"].items()
+        (name, constant(module, spec))
+        for name, spec in signature["spare"].items()
         if name not in decorated
     ]
-    options = {name: constant(module, told) for name, told in signature["options"].items()}
+    options = {name: constant(module, spec) for name, spec in signature["options"].items()}
     kernel[(1, 1, 1)](*[one for _, one in given[:places]], **dict(given[places:]), **options)
 
 
@@ -90,9 +91,9 @@ def _decorated(kernel: Any) -> Set[str]:
     return found
 
 
-def argument(module: Any, told: Dict[str, Any]) -> Any:
+def argument(module: Any, spec: Dict[str, Any]) -> Any:
     """Return a value to which Triton gives the described type."""
-    kind, hint, value = told["type"], told["hint"], told["value"]
+    kind, hint, value = spec["type"], spec["hint"], spec["value"]
     if kind == "constexpr":
         return constant(module, value)
     if kind == "none":
@@ -108,19 +109,19 @@ def argument(module: Any, told: Dict[str, Any]) -> Any:
     return 1 if hint == "1" else _NUMBERS[kind] + (hint == "any")
 
 
-def constant(module: Any, told: Dict[str, Any]) -> Any:
+def constant(module: Any, spec: Dict[str, Any]) -> Any:
     """Return the described constant: a plain value, a dtype of the language, or an object that the file defines."""
-    if "dtype" in told:
+    if "dtype" in spec:
         import triton.language as tl
 
-        return getattr(tl, told["dtype"])
-    if "name" in told:
-        found = importing.kernel(module, told["name"])
+        return getattr(tl, spec["dtype"])
+    if "name" in spec:
+        found = importing.kernel(module, spec["name"])
         if found is None:
-            msg = f"the file has no {told['name']} where it is imported"
+            msg = f"the file has no {spec['name']} where it is imported"
             raise AttributeError(msg)
         return found
-    value = told["value"]
+    value = spec["value"]
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -34,8 +34,8 @@ def observe(check: Dict[str, Any], note: Note) -> None:
         name = next(
             (
                 one
-                for one, told in check["kernels"].items()
-                if importing.is_of(made, check["file"], told)
+                for one, facts in check["kernels"].items()
+                if importing.is_of(made, check["file"], facts)
             ),
             None,
         )
@@ -182,21 +182,21 @@ def _signature(made: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict
 
 def _constant(name: str, value: Any) -> Dict[str, Any]:
     if isinstance(value, _PLAIN):
-        told: Dict[str, Any] = {"value": value}
+        fields: Dict[str, Any] = {"value": value}
     elif type(value).__name__ == "dtype" and type(value).__module__.startswith("triton"):
         spelled = {"fp": "float", "bf": "bfloat"}
         text = str(value)
-        told = {
+        fields = {
             "dtype": next(
                 (f"{long}{text[2:]}" for short, long in spelled.items() if text.startswith(short)),
                 text,
             )
         }
     elif attribute(value, "fn") is not None:
-        told = {"name": value.fn.__name__}
+        fields = {"name": value.fn.__name__}
     else:
         raise _NoSignature
-    return {"name": name, "type": "constexpr", "hint": "", "value": told}
+    return {"name": name, "type": "constexpr", "hint": "", "value": fields}
 
 
 def _argument(name: str, value: Any) -> Dict[str, Any]:
@@ -218,17 +218,17 @@ def _argument(name: str, value: Any) -> Dict[str, Any]:
 
 def shown(found: Dict[str, Any]) -> str:
     """A signature as check shows one."""
-    told = []
+    parts = []
     for one in found["arguments"]:
         if one["type"] == "constexpr":
             value = one["value"]
-            told.append(
+            parts.append(
                 f"{one['name']}={value.get('value', value.get('dtype', value.get('name')))!r}"
             )
         elif one["value"] is not None:
-            told.append(f"{one['name']}={one['value']} {one['type']}")
+            parts.append(f"{one['name']}={one['value']} {one['type']}")
         else:
-            told.append(f"{one['name']} {one['type']}")
+            parts.append(f"{one['name']} {one['type']}")
     return ", ".join(
-        [*told, *(f"{name}={one['value']!r}" for name, one in found["options"].items())]
+        [*parts, *(f"{name}={one['value']!r}" for name, one in found["options"].items())]
     )

@@ -28,5 +28,5 @@ def digest(values: Any) -> str:
         # A sum with zero is never -0.0.
         values = values + values.dtype.type(0)
         values = np.where(np.isnan(values), values.dtype.type("nan"), values)
-    told = values.dtype.str.encode() + b"\0" + values.tobytes()
-    return hashlib.sha256(told).hexdigest()
+    content = values.dtype.str.encode() + b"\0" + values.tobytes()
+    return hashlib.sha256(content).hexdigest()

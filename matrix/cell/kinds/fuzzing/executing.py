@@ -113,11 +113,11 @@ def _found(outcome: Outcome) -> Dict[str, Any]:
     """Returns a child's answer for its program, or how the child ended."""
     if outcome.kind == "returned":
         found: Dict[str, Any] = outcome.value
-        said = fingerprint.of_output(outcome.output)
-        if found["verdict"]["outcome"] == "compile-error" and said:
+        mark = fingerprint.of_output(outcome.output)
+        if found["verdict"]["outcome"] == "compile-error" and mark:
             # The compiler's output says more than the exception; the guard, absent here, does the same.
             found["verdict"]["fingerprint"] = fingerprint.of_text(
-                f"{found['verdict']['reason']}: {said}"
+                f"{found['verdict']['reason']}: {mark}"
             )
         return found
     if outcome.raised is not None:

@@ -62,8 +62,8 @@ def found(
         if isinstance(cls, type):
             for name, thing in sorted(attributes(cls, private=False).items()):
                 kind = "method" if callable(thing) or isinstance(thing, property) else "value"
-                told = signature(thing) if kind == "method" else ""
-                names[f"{path}.{name}"] = _entry(kind, told)
+                parameters = signature(thing) if kind == "method" else ""
+                names[f"{path}.{name}"] = _entry(kind, parameters)
             for name in set_on_self(cls):
                 names.setdefault(f"{path}.{name}", _entry("value"))
     return names
@@ -110,7 +110,7 @@ def _in_module(
         if not _of_triton(thing, path, name):
             continue
         # The functions of the language have theirs under `tl.`.
-        yield whole, _told(thing, _none if path.startswith("triton.language") else signature)
+        yield whole, _described(thing, _none if path.startswith("triton.language") else signature)
 
 
 def _of_triton(thing: Any, path: str, name: str) -> bool:
@@ -124,7 +124,7 @@ def _of_triton(thing: Any, path: str, name: str) -> bool:
     return not name.startswith("_") or isinstance(thing, contextvars.ContextVar)
 
 
-def _told(thing: Any, signature: "Callable[[Any], str]") -> Dict[str, str]:
+def _described(thing: Any, signature: "Callable[[Any], str]") -> Dict[str, str]:
     if isinstance(thing, type):
         return _entry("type", signature(thing))
     if callable(thing) or hasattr(thing, "fn"):

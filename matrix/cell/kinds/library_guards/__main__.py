@@ -78,8 +78,8 @@ def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
     tuned = sorted(one for one in configs if one[0])
     if not (launches or tuned):
         return ""
-    said = json.dumps(clean([launches, tuned]), sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()[:16]
+    content = json.dumps(clean([launches, tuned]), sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
 def _answer(

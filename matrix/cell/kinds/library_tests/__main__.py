@@ -89,13 +89,13 @@ def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
     return SUITE_DONE
 
 
-def _never_began(code: int, said: str) -> Verdict:
+def _never_began(code: int, output: str) -> Verdict:
     """The verdict on a pytest that did not come to its tests: a conftest that cannot be imported, or a death."""
     if code < 0:
         import signal
 
-        return of_death("signal", signal.Signals(-code).name, said, phase="import")
-    return judging.of_output(said, "api-error", f"pytest ended with status {code}")
+        return of_death("signal", signal.Signals(-code).name, output, phase="import")
+    return judging.of_output(output, "api-error", f"pytest ended with status {code}")
 
 
 def _since(log: Path, start: int) -> str:

@@ -91,8 +91,8 @@ def copy_bandwidth(cache: Path, alone: bool = True) -> float:
 
     name = torch.cuda.get_device_name()
     # A work folder may be carried from one GPU to another, and each has its own.
-    kept = cache / f"copy-bandwidth-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
-    found = _kept(kept, name)
+    stored = cache / f"copy-bandwidth-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
+    found = _stored(stored, name)
     if found is not None:
         return found
     source = torch.empty(_COPIED, dtype=torch.float32, device="cuda")
@@ -104,11 +104,11 @@ def copy_bandwidth(cache: Path, alone: bool = True) -> float:
         handle, partial = tempfile.mkstemp(dir=cache)
         with os.fdopen(handle, "w") as stream:
             json.dump({"gpu": name, "bytes_per_second": found}, stream)
-        os.replace(partial, kept)
+        os.replace(partial, stored)
     return found
 
 
-def _kept(path: Path, gpu: str) -> Optional[float]:
+def _stored(path: Path, gpu: str) -> Optional[float]:
     """Return the stored bytes per second of this GPU; None if the file lacks it, and it must be measured again."""
     try:
         document = json.loads(path.read_text("utf-8"))

@@ -117,11 +117,11 @@ def _watched(read: Callable[[], float], taken: Dict[str, List[float]]) -> Iterat
 
 def _pace() -> float:
     """Seconds of work that is always alike, the quickest of several."""
-    taken = []
+    seconds_taken = []
     for _ in range(_TIMES):
         began = time.process_time()
         found: Dict[int, Any] = {}
         for number in range(_ROUNDS):
             found[number % 64] = (number, str(number), [number])
-        taken.append(time.process_time() - began)
-    return min(taken)
+        seconds_taken.append(time.process_time() - began)
+    return min(seconds_taken)

@@ -118,10 +118,10 @@ class _Remembered:
                 return
             key = json.dumps([self._identity, self._stages, known, text], sort_keys=True)
             self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
-            told = json.loads(zlib.decompress(self._entry.read_bytes()))
-            found = {name: _read(value) for name, value in told["stages"].items()}
+            content = json.loads(zlib.decompress(self._entry.read_bytes()))
+            found = {name: _read(value) for name, value in content["stages"].items()}
             if list(found) == self._stages:
-                metadata.update(told["metadata"], **{TAKEN: True})
+                metadata.update(content["metadata"], **{TAKEN: True})
                 self._found = found
 
     def _write(self, metadata: Mapping[str, Any]) -> None:
@@ -133,9 +133,9 @@ class _Remembered:
         stages = {name: _written(self._made[name]) for name in self._stages}
         self._folder.mkdir(parents=True, exist_ok=True)
         partial = self._entry.with_suffix(f".{os.getpid()}")
-        told = json.dumps({"metadata": new, "stages": stages}).encode()
+        content = json.dumps({"metadata": new, "stages": stages}).encode()
         # Most of it is text, an eighth as long.
-        partial.write_bytes(zlib.compress(told, 1))
+        partial.write_bytes(zlib.compress(content, 1))
         os.replace(partial, self._entry)
 
 
@@ -148,8 +148,8 @@ def _written(made: Any) -> Dict[str, str]:
     raise TypeError(msg)
 
 
-def _read(told: Mapping[str, str]) -> Any:
-    return told["text"] if "text" in told else base64.b64decode(told["bytes"])
+def _read(fields: Mapping[str, str]) -> Any:
+    return fields["text"] if "text" in fields else base64.b64decode(fields["bytes"])
 
 
 def _plain(value: Any) -> str:

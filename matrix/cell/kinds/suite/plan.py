@@ -68,11 +68,11 @@ def shared_plan(spec: AskedSuite, lane: str) -> Planned:
         if not path.exists():
             made = _make(spec, lane)
             partial = path.with_suffix(".partial")
-            told = {"items": [asdict(item) for item in made.items], "preload": made.preload}
-            partial.write_text(json.dumps(told), "utf-8")
+            content = {"items": [asdict(item) for item in made.items], "preload": made.preload}
+            partial.write_text(json.dumps(content), "utf-8")
             os.replace(partial, path)
-    told = json.loads(path.read_text("utf-8"))
-    return Planned([Item(**entry) for entry in told["items"]], told["preload"])
+    content = json.loads(path.read_text("utf-8"))
+    return Planned([Item(**entry) for entry in content["items"]], content["preload"])
 
 
 def _make(spec: AskedSuite, lane: str) -> Planned:
@@ -91,8 +91,12 @@ def _make(spec: AskedSuite, lane: str) -> Planned:
         preload += imported
         if isinstance(loaded, Verdict) and lane == spec.lanes[0]:
             # Told at once: its cells come when their turn does.
-            told = loaded.message.strip().splitlines()[-1]
-            text = told if loaded.reason == MALFORMED else f"{name}.py: cannot be imported: {told}"
+            message = loaded.message.strip().splitlines()[-1]
+            text = (
+                message
+                if loaded.reason == MALFORMED
+                else f"{name}.py: cannot be imported: {message}"
+            )
             stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), found))
@@ -226,9 +230,9 @@ def _together(
                 send((name, _answer(spec, lane, name)))
 
     def heard(message: Any) -> None:
-        name, told = message
-        if not told[0]:
-            found[name] = (told[1], told[2])
+        name, answer = message
+        if not answer[0]:
+            found[name] = (answer[1], answer[2])
 
     limit = min(IMPORT_SECONDS, spec.time_limit)
     run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb, on_message=heard)

@@ -170,8 +170,8 @@ class _Prepared:
             write_work(self._write, pickle.dumps((item, limits)))
         except OSError:
             return None
-        told = self._next(limits["time_limit"] + _GRACE, on_message)
-        outcome = Outcome.of_data(told.value) if told.kind == "returned" else None
+        answer = self._next(limits["time_limit"] + _GRACE, on_message)
+        outcome = Outcome.of_data(answer.value) if answer.kind == "returned" else None
         if outcome is None:
             return None
         outcome.output = self.printed + outcome.output

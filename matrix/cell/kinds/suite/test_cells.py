@@ -7,8 +7,8 @@ def test_cell(item, run_item):
     verdict = run_item(item)
     # The record holds the message. A stranger's exception may hold invalid text (a lone surrogate), on which
     # pytest-xdist would fail.
-    told = f"{verdict.outcome}: {verdict.reason}".encode("ascii", "backslashreplace").decode()
+    summary = f"{verdict.outcome}: {verdict.reason}".encode("ascii", "backslashreplace").decode()
     if verdict.outcome in ("unsupported", "not-run"):
-        pytest.skip(told)
+        pytest.skip(summary)
     if verdict.outcome != "pass":
-        pytest.fail(told, pytrace=False)
+        pytest.fail(summary, pytrace=False)

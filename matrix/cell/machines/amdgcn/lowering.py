@@ -361,8 +361,8 @@ def _dead_scc(block: List[Instruction]) -> Set[int]:
     writer = None
     for place, instruction in enumerate(block):
         name = names.base(instruction.name)
-        said = any(operand.text in ("scc", "src_scc") for operand in instruction.operands)
-        if said or names.reads_scc(name):
+        reads = any(operand.text in ("scc", "src_scc") for operand in instruction.operands)
+        if reads or names.reads_scc(name):
             writer = None
         if names.writes_scc(name):
             if writer is not None:

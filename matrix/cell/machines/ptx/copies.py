@@ -71,7 +71,7 @@ class Copies:
         """Land all but the `newest` last groups of the threads in hand."""
         if not self._pending:
             return
-        kept = []
+        pending = []
         group = np.broadcast_to(self.group, self.shape)
         asking = None if condition is None else np.broadcast_to(condition, self.shape)
         for lanes, index, data, size, number in self._pending:
@@ -81,14 +81,14 @@ class Copies:
             if done.all():
                 self.machine.shared.data[size][index] = data
             elif not done.any():
-                kept.append((lanes, index, data, size, number))
+                pending.append((lanes, index, data, size, number))
             else:
                 self.machine.shared.data[size][index[done]] = data[done]
                 rest = ~done
-                kept.append((tuple(axis[rest] for axis in lanes), index[rest], data[rest], size,
+                pending.append((tuple(axis[rest] for axis in lanes), index[rest], data[rest], size,
                              number[rest]))  # fmt: skip
             self.machine.landed(lanes, index, size, done)
-        self._pending = kept
+        self._pending = pending
 
     def wait_all(self, condition):
         self.commit(condition)

@@ -133,11 +133,11 @@ class MBarriers:
         self._copies.append((barrier // 8, size, index, values, nbytes))
 
     def _land(self, objects):
-        kept = []
+        pending = []
         for barrier, size, index, values, nbytes in self._copies:
             mine = np.isin(barrier, objects)
             if not mine.any():
-                kept.append((barrier, size, index, values, nbytes))
+                pending.append((barrier, size, index, values, nbytes))
                 continue
             self.machine.shared.data[size][index[mine]] = values[mine]
             self.machine.landed(None, index[mine], size, None)
@@ -147,5 +147,5 @@ class MBarriers:
             if not mine.all():
                 rest = ~mine
                 part = nbytes if np.ndim(nbytes) == 0 else nbytes[rest]
-                kept.append((barrier[rest], size, index[rest], values[rest], part))
-        self._copies = kept
+                pending.append((barrier[rest], size, index[rest], values[rest], part))
+        self._copies = pending

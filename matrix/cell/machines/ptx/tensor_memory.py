@@ -153,9 +153,11 @@ class TensorMemory:
         if (rows // 32 != quarter).any():
             wrong = int((rows // 32 != quarter).any((1, 2, 3)).argmax())
             lane = (int(ctas[wrong]), 32 * int(warps[wrong]))
-            told = f"{what} by warp {warps[wrong]} of lanes that belong to another of its warpgroup"
+            message = (
+                f"{what} by warp {warps[wrong]} of lanes that belong to another of its warpgroup"
+            )
             raise self.machine.fault(
-                "tensor memory", told, "tensor", int(base.flat[wrong]), lane, at
+                "tensor memory", message, "tensor", int(base.flat[wrong]), lane, at
             )
         if len(ctas):
             self.check(at, what, ctas, 32 * warps, rows, columns)
@@ -202,14 +204,14 @@ class TensorMemory:
         if not self._stores:
             return
         active = self._active(at, condition)
-        kept = []
+        pending = []
         for ctas, warps, rows, columns, stored in self._stores:
             mine = active[ctas, warps]
             if not mine.any():
-                kept.append((ctas, warps, rows, columns, stored))
+                pending.append((ctas, warps, rows, columns, stored))
                 continue
             self.cells[ctas[mine][:, None, None, None], rows[mine], columns[mine]] = stored[mine]
             if not mine.all():
                 rest = ~mine
-                kept.append((ctas[rest], warps[rest], rows[rest], columns[rest], stored[rest]))
-        self._stores = kept
+                pending.append((ctas[rest], warps[rest], rows[rest], columns[rest], stored[rest]))
+        self._stores = pending

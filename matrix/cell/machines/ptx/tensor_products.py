@@ -104,13 +104,13 @@ class TensorProducts:
         """Do all that the threads have issued before `number`."""
         who = np.zeros(self.shape, bool)
         who[ctas, threads] = True
-        kept = []
+        pending = []
         for one in self._issued:
             mine = (
                 who[one.ctas, one.threads] if one.number < number else np.zeros(len(one.ctas), bool)
             )
             if not mine.any():
-                kept.append(one)
+                pending.append(one)
                 continue
             one.work(mine)
             if not mine.all():
@@ -118,12 +118,12 @@ class TensorProducts:
                 left = one.work
                 where = tuple(part[rest] if np.ndim(part) else part for part in one.where)
                 rows = np.flatnonzero(rest)
-                kept.append(
+                pending.append(
                     _Issued(
                         one.number, one.ctas[rest], one.threads[rest], _part(left, rows, len(mine)), where
                     )
                 )  # fmt: skip
-        self._issued = kept
+        self._issued = pending
 
     def pending(self, ctas, rows, columns):
         """Which of the cells (n, …) of the CTAs (n,) something under way may still write; None where none."""
@@ -248,9 +248,9 @@ class TensorProducts:
         if bad is not None:
             first = int(address[bad].flat[0])
             lane = (int(lanes[0][0]), int(lanes[1][0]))
-            told = f"tcgen05.mma of {size} bytes"
+            description = f"tcgen05.mma of {size} bytes"
             raise machine.fault(
-                "out-of-bounds", told, "shared", first, lane, at, shared.nearest(first)
+                "out-of-bounds", description, "shared", first, lane, at, shared.nearest(first)
             )
         index = (shared.base[lanes[0]][:, :, None] + address) // size
         data = shared.data[size]

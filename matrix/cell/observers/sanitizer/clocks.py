@@ -65,19 +65,21 @@ class Clocks:
     def arrived(self, name: Any, mask: Any) -> None:
         """Merge the clocks of the warps of `mask` into the barrier's; their next accesses are later."""
         warps = self.by_warp(mask)
-        told = np.where(warps[:, :, None], self.seen, 0).max(1)
+        seen_by_all = np.where(warps[:, :, None], self.seen, 0).max(1)
         if name == "cluster":
-            told = told.reshape(-1, self.cluster, self.actors).max(1)
+            seen_by_all = seen_by_all.reshape(-1, self.cluster, self.actors).max(1)
         before = self._at_barrier.get(name)
-        self._at_barrier[name] = told if before is None else np.maximum(before, told)
+        self._at_barrier[name] = seen_by_all if before is None else np.maximum(before, seen_by_all)
         self._tick(warps)
 
     def released(self, name: Any, mask: Any) -> None:
         warps = self.by_warp(mask)
-        told = self._at_barrier[name]
+        seen_by_all = self._at_barrier[name]
         if name == "cluster":
-            told = np.repeat(told, self.cluster, 0)
-        self.seen = np.where(warps[:, :, None], np.maximum(self.seen, told[:, None]), self.seen)
+            seen_by_all = np.repeat(seen_by_all, self.cluster, 0)
+        self.seen = np.where(
+            warps[:, :, None], np.maximum(self.seen, seen_by_all[:, None]), self.seen
+        )
 
     def _tick(self, warps: np.ndarray) -> None:
         self.seen[self._ctas, self._warps, self._own] += warps

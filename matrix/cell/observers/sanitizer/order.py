@@ -108,9 +108,9 @@ def check(
             now = Kept(tensors)
             for tensor in tensors:
                 first, second = after.of(tensor), now.of(tensor)
-                told = different(first, second, tensor.itemsize, tensor.dtype, atomics)
-                if told:
-                    what = f"with its programs {words}, {tensor.name} is another: {told}"
+                difference = different(first, second, tensor.itemsize, tensor.dtype, atomics)
+                if difference:
+                    what = f"with its programs {words}, {tensor.name} is another: {difference}"
                     findings.note(Finding(KIND, kernel.name, what, line, tensor=tensor.name))
                     return
     finally:

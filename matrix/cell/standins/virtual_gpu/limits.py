@@ -40,7 +40,7 @@ class Target:
     def check(self, num_warps: int, shared: int, registers: int, grid: Sequence[int]) -> None:
         """Raise LaunchRefused if a launch does not fit: threads, shared memory, registers, grid."""
         threads = num_warps * self.warp_size
-        told = (
+        message = (
             "invalid argument"
             if self.backend == "cuda"
             else "Triton Error [HIP]: Code: 1, Messsage: invalid argument"
@@ -48,26 +48,26 @@ class Target:
         if threads > self.max_threads_per_block:
             self._refuse(
                 f"{threads} threads > {self.max_threads_per_block} in a block (num_warps={num_warps})",
-                told,
+                message,
             )
         if shared > self.shared_memory_optin:
-            self._refuse(f"{shared} bytes of shared memory > {self.shared_memory_optin}", told)
+            self._refuse(f"{shared} bytes of shared memory > {self.shared_memory_optin}", message)
         if registers * threads > self.registers_per_block:
             self._refuse(
-                f"{registers} registers x {threads} threads > {self.registers_per_block}", told
+                f"{registers} registers x {threads} threads > {self.registers_per_block}", message
             )
         for axis, blocks in zip("xyz", grid):
             if self.backend == "cuda" and blocks > CUDA_GRID["xyz".index(axis)]:
                 self._refuse(
                     f"{blocks} blocks > {CUDA_GRID['xyz'.index(axis)]} in grid dimension {axis}",
-                    told,
+                    message,
                 )
             if self.backend == "hip" and blocks * (threads if axis == "x" else 1) > HIP_WORK_ITEMS:
                 self._refuse(
                     f"{blocks} blocks in grid dimension {axis} pass {HIP_WORK_ITEMS} work items",
-                    told,
+                    message,
                 )
 
-    def _refuse(self, what: str, told: str) -> None:
-        msg = f"{self.name}: {what}; a real driver says: {told}"
+    def _refuse(self, what: str, message: str) -> None:
+        msg = f"{self.name}: {what}; a real driver says: {message}"
         raise LaunchRefused(msg)

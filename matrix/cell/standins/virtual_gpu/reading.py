@@ -27,8 +27,8 @@ def read(data: bytes, forms: Mapping[str, Any]) -> Tuple[Binary, Dict[str, int]]
         return _read(data, kind, text)
     path = _folder[0] / _key(data, kind, text)
     with contextlib.suppress(Exception):
-        told = json.loads(path.read_text("utf-8"))
-        return Binary(**told["binary"]), dict(told["instructions"])
+        facts = json.loads(path.read_text("utf-8"))
+        return Binary(**facts["binary"]), dict(facts["instructions"])
     found, counts = _read(data, kind, text)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

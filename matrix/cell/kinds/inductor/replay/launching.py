@@ -35,7 +35,7 @@ def one(
         arguments, grid = _of_signature(kernel, place), (1, 1, 1)
     else:
         buffers: Dict[int, torch.Tensor] = {}
-        arguments = [_argument(told, _blank(buffers)) for told in step["arguments"]]
+        arguments = [_argument(spec, _blank(buffers)) for spec in step["arguments"]]
         grid = tuple(step["grids"][place])
     _launch(function, kernel, place, arguments, grid)
     return {}
@@ -45,18 +45,18 @@ def graph(
     home: Path, record: Dict[str, Any], number: int, given: Dict[str, Any]
 ) -> Dict[str, torch.Tensor]:
     """Launches all of a graph, each kernel in its first configuration; returns its outputs and written inputs."""
-    told = record["graphs"][number]
+    steps = record["graphs"][number]
     kernels = {kernel["id"]: kernel for kernel in record["kernels"]}
-    functions = {name: _function(home, kernels[name]) for name in _names(told)}
+    functions = {name: _function(home, kernels[name]) for name in _names(steps)}
     buffers: Dict[int, torch.Tensor] = {}
-    for place, at in enumerate(told["inputs"]):
+    for place, at in enumerate(steps["inputs"]):
         if at is not None:
             buffers[at] = _bytes(given[f"input{place}"])
-    for at, size in enumerate(told["buffers"]):
+    for at, size in enumerate(steps["buffers"]):
         if at not in buffers:
             # float64, so that unwritten parts show.
             buffers[at] = torch.empty((size + 7) // 8, dtype=torch.float64).view(torch.uint8)
-    for step in told["steps"]:
+    for step in steps["steps"]:
         arguments = [_argument(one, buffers.__getitem__) for one in step["arguments"]]
         if "product" in step:
             named = {key: _argument(one, buffers.__getitem__) for key, one in step["named"].items()}
@@ -66,7 +66,7 @@ def graph(
             _launch(functions[name], kernels[name], 0, arguments, tuple(step["grids"][0]))
     outputs = {
         f"output{place}": _argument(one, buffers.__getitem__)
-        for place, one in enumerate(told["outputs"])
+        for place, one in enumerate(steps["outputs"])
         if "buffer" in one
     }
     written = {name: tensor for name, tensor in given.items() if name.startswith("input")}
@@ -75,21 +75,21 @@ def graph(
 
 def inputs(path: Path, number: int) -> Dict[str, Any]:
     """The inputs of a graph by name, and under ``expected`` its outputs and changed inputs."""
-    kept = torch.load(path)[number]
+    stored = torch.load(path)[number]
     found = {
         f"input{place}": one
-        for place, one in enumerate(kept["inputs"])
+        for place, one in enumerate(stored["inputs"])
         if isinstance(one, torch.Tensor)
     }
     # A backward pass may overwrite inputs that are no longer needed; only its intended writes count.
     after = {
         f"after_input{place}": one
-        for place, (one, before) in enumerate(zip(kept["after"], kept["inputs"]))
+        for place, (one, before) in enumerate(zip(stored["after"], stored["inputs"]))
         if isinstance(one, torch.Tensor) and (number == 0 or not _same(one, before))
     }
     outputs = {
         f"output{place}": one
-        for place, one in enumerate(kept["outputs"])
+        for place, one in enumerate(stored["outputs"])
         if isinstance(one, torch.Tensor)
     }
     return {**found, "expected": {**outputs, **after}}
@@ -104,8 +104,8 @@ def expected(given: Dict[str, Any]) -> Dict[str, torch.Tensor]:
     return given["expected"]
 
 
-def _names(told: Dict[str, Any]) -> List[str]:
-    return list(dict.fromkeys(step["kernel"] for step in told["steps"] if "kernel" in step))
+def _names(spec: Dict[str, Any]) -> List[str]:
+    return list(dict.fromkeys(step["kernel"] for step in spec["steps"] if "kernel" in step))
 
 
 def _function(home: Path, kernel: Dict[str, Any]) -> Any:
@@ -183,10 +183,10 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
 
-def _argument(told: Dict[str, Any], buffer: Any) -> Any:
-    if "buffer" not in told:
-        return told["value"]
-    dtype = getattr(torch, told["dtype"])
-    storage = buffer(told["buffer"]).untyped_storage()
+def _argument(spec: Dict[str, Any], buffer: Any) -> Any:
+    if "buffer" not in spec:
+        return spec["value"]
+    dtype = getattr(torch, spec["dtype"])
+    storage = buffer(spec["buffer"]).untyped_storage()
     # A buffer that does not exist yet grows to the required size.
-    return torch.empty(0, dtype=dtype).set_(storage, told["offset"], told["shape"], told["strides"])
+    return torch.empty(0, dtype=dtype).set_(storage, spec["offset"], spec["shape"], spec["strides"])

@@ -57,9 +57,13 @@ def kernel(program: str, root: str, configurations: int = 0) -> Kernel:
 
 def _records(root: Path, program: str) -> Iterator[Tuple[Path, str, Dict[str, Any]]]:
     for harvest in sorted(root.glob(f"*/{HARVEST}")):
-        told = json.loads(harvest.read_text("utf-8"))
+        harvested = json.loads(harvest.read_text("utf-8"))
         for path in sorted(harvest.parent.glob(f"*/{program}/{RECORD}")):
-            yield path.parent, told["torch"].partition("+")[0], json.loads(path.read_text("utf-8"))
+            yield (
+                path.parent,
+                harvested["torch"].partition("+")[0],
+                json.loads(path.read_text("utf-8")),
+            )
 
 
 def _cases(
