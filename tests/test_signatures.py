@@ -326,3 +326,12 @@ def test_a_module_is_found_and_not_imported(tmp_path):
 def test_no_text_breaks_it(inferred, text):
     found = inferred(COPY + text)["copy"]
     assert found.why or all(one.assumed for one in found.signatures)
+
+
+@pytest.mark.parametrize("inside, module", [(False, ""), (True, "triton.permute")])
+def test_a_folder_of_kernels_named_triton_is_not_triton(tmp_path, inside, module):
+    folder = tmp_path / "triton"
+    (folder / "runtime" if inside else folder).mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "permute.py").write_text("x = 1\n")
+    assert source.parse(folder / "permute.py").module == module

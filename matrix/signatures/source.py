@@ -172,6 +172,9 @@ def parse(path: Path) -> Source:
         parts.insert(0, root.name)
         root = root.parent
     packaged = root != path.parent and all(part.isidentifier() for part in parts)
+    if packaged and parts[0] == "triton" and not (root / "triton" / "runtime").is_dir():
+        # A folder of kernels with Triton's own name, which an import would not find.
+        packaged = False
     found = Source(
         path, ".".join(parts) if packaged else "", root if packaged else path.parent, tree
     )
