@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from crosswarp.matrix.facts import known_texts
@@ -34,6 +36,8 @@ def found(text, **facts):
         "LLVM ERROR: Cannot select: t12: v4i32 = X86ISD::PSHUFD t3\nclang: error: clang frontend command failed",
         "iree-compile: error: 'arith.addi' op requires the same type for all operands and results",
         "optuna: TypeError: autotune() got an unexpected keyword argument 'warps'",
+        "LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.mma\n"
+        "Stack dump:\n0.\tProgram arguments: /opt/llvm/bin/llc x.ll",
         "tritonclient.utils.InferenceServerException: unable to open shared memory region: out of resource",
     ],
 )
@@ -321,3 +325,49 @@ def test_what_a_tool_says_outranks_the_tool_s_name():
     )
     assert found(text)[0].id == "glibc-too-old"
     assert found("ImportError: `GLIBC_2.38' not found (required by ./app)")[0].entry.foreign
+
+
+# Lines to paste
+
+
+def test_similar_words_are_no_reason_to_paste_a_shim():
+    """A shim's symptom may be one wording of several, and its issue be another."""
+    for _, text in list(known_texts.evidence(ISSUES, SHIMS))[::4]:
+        some = found(text)[:3]
+        assert all(one.known.exact for one in some if one.fits), text
+        listed = json.loads(why_text.export(some, None))["found"]
+        assert [bool(one["paste"]) for one in listed] == [
+            bool(one.fits and one.known.shim) for one in some
+        ], text
+    first = found("AssertionError: target must be of GPUTarget type")[0]
+    assert first.id == "gputarget" and not first.certain
+
+
+@pytest.mark.parametrize("triton, offered", [("2.0.0", False), ("2.1", False), ("2.3.1", True)])
+def test_a_release_that_crosswarp_does_not_cover_gets_no_shim(triton, offered):
+    some = found("AttributeError: module 'triton.language' has no attribute 'fma'", triton=triton)
+    assert some[0].fits is offered and any(one.fits for one in some) is offered
+    if not offered:
+        assert "Install one of 3.0 to 3.9" in some[0].causes[0].cause.do
+
+
+# What is named beside the text
+
+
+@pytest.mark.parametrize(
+    "facts, words",
+    [
+        ({}, "a multiple of 16 bytes"),
+        ({"target": "sm_100"}, "Blackwell"),
+        ({"target": "sm_80"}, "a multiple of 16 bytes"),
+        ({"triton": "2.0.0"}, "Triton 2.0 and 2.1"),
+        ({"triton": "3.4.0", "target": "sm_90"}, "a multiple of 16 bytes"),
+    ],
+)
+def test_the_gpu_and_the_release_choose_the_cause(facts, words):
+    text = "RuntimeError: Triton Error [CUDA]: misaligned address"
+    first = found(text, **facts)[0]
+    assert words in first.causes[0].cause.why
+    if target := facts.get("target"):
+        # It counts as in the text.
+        assert found(f"{text} on {target}")[0].causes[0].cause == first.causes[0].cause

@@ -247,7 +247,10 @@ def _named(
     if len(errors.words(log.tidy)) > TITLE or not 0 < len(log.lines) <= TITLE_LINES or log.others:
         return
     if any(
-        one.entry and one.entry.kind != "general" or one.known and (one.known.exact or one.fits)
+        one.entry
+        and one.entry.kind != "general"
+        or one.known
+        and (one.known.exact or not one.rank[1])
         for one in found
     ):
         return

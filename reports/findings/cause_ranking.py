@@ -49,7 +49,7 @@ class Answer:
     message: Message | None = None
     # Nothing in the text is Triton's: another program may say the same.
     doubtful: bool = False
-    # A known issue that nothing speaks against: its shim may be offered.
+    # A known issue whose fingerprint matches and that nothing speaks against: its shim may be offered.
     fits: bool = False
     also: tuple[int, ...] = ()
     # Smaller is better.
@@ -65,6 +65,8 @@ class Answer:
 def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
     """With those first for which there is evidence, and those last that the reader's release or GPU cannot have."""
     ranked = []
+    # A GPU that is named beside the text is evidence as in it.
+    text = f"{text}\n{facts.target}"
     for cause in entry.causes:
         share, because = 0.0, ""
         if cause.log:

@@ -196,7 +196,9 @@ FRAME = re.compile(
     r"|cache_results|index out of bounds: 0 <= tmp\d|\bautotune\(\) got"
     r"|\bhelion\b|flex_attention|torch[. ]compile"
     r"|\b(?:input_precision|max_num_imprecise_acc|boundary_check|padding_option|cache_modifier|propagate_nan)\b"
-    r"|\b(?:loop_unroll_factor|warp_specialize|static_range|fp8e4nv)\b",
+    r"|\b(?:loop_unroll_factor|warp_specialize|static_range|fp8e4nv)\b"
+    r"|\b(?:GPUTarget|AttrsDescriptor|ASTSource|KernelInterface)\b|\bTLX[A-Z]\w+"
+    r"|\bsycl_functions\.h|\bsycl headers not found",
     re.I,
 )
 LIBRARY = re.compile(
@@ -233,6 +235,9 @@ OTHERS = re.compile(
     r"|torch[/\\]utils[/\\]cpp_extension|Error building extension"
     # A build of another package's C++ and CUDA, and the package of a like name.
     r"|/csrc/\w+(?:/\w+)*\.(?:o|cpp|cu)\b|Linking C(?:XX|UDA) |\btriton[-_]library\b"
+    # LLVM's tools, run by themselves.
+    r"|Program arguments: \S*?(?:^|[/ ])(?:llc|opt|clang(?:\+\+)?|lli|llvm-\w+"
+    r"|mlir-(?:opt|translate)|ld\.lld)(?:-\d+)?(?:\.exe)?(?= )"
     r"|(?:binary|dynamic) analysis|symbolic execution|taint (?:analysis|engine)"
 )
 # A file of Triton's or inductor's, in a traceback.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from crosswarp.matrix.facts import errors
-from crosswarp.reports.findings.cause_ranking import Answer, is_one
+from crosswarp.reports.findings.cause_ranking import Answer, is_one, within
 from crosswarp.reports.findings.error_text import FRAME_LINE, Facts, Log
 from crosswarp.reports.findings.why import Match
 
@@ -16,6 +16,8 @@ BEHIND = 1_000_000_000
 FEW = 3
 # The share of common words above which a known issue counts by similarity alone.
 ALIKE = 0.9
+# The releases that crosswarp covers: for others it has no shim.
+COVERED = ">=2.3.1"
 # Where somebody left out the name, the words around it are in many texts.
 ELIDED = re.compile(r"\.\.\.|\u2026")
 # Python's own errors: anybody's code raises them. Without the exception's name it is a question.
@@ -51,6 +53,7 @@ def from_issues(
         for ranked in one.causes
     }
     short = len(errors.words(log.tidy)) <= 14
+    uncovered = bool(facts.triton) and not within(facts.triton, COVERED)
     for order, match in enumerate(matches):
         line = places.get(match.line) or log.lines[-1]
         if not log.framed_in(line.failure) and PYTHONS.search(match.line):
@@ -87,6 +90,7 @@ def from_issues(
         )  # fmt: skip
         worse = (
             match.inside is False
+            or uncovered
             or elsewhere
             or beside
             or alike
@@ -97,6 +101,8 @@ def from_issues(
         # Others may say the same: the release that is named makes it certain.
         certain = certain and not worse
         rank = (False, worse, worse, -1 if not worse else BEHIND, order)
+        # Similar words are no reason to paste a shim.
+        fits = match.exact and not worse
         yield Answer(
-            line.text, line.number, line.failure, certain, known=match, fits=not worse, rank=rank
+            line.text, line.number, line.failure, certain, known=match, fits=fits, rank=rank
         )

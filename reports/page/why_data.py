@@ -81,7 +81,7 @@ _LIMITS = {
     "failure": error_text.OF_FAILURE, "before": error_text.BEFORE, "after": error_text.AFTER,
     "line": error_text.LONGEST_LINE, "long": answers.LONG, "behind": issue_answers.BEHIND, "quoted": answers.QUOTED,
     "most": answers.MOST, "few": issue_answers.FEW, "alike": issue_answers.ALIKE,
-    "title": answers.TITLE, "titleLines": answers.TITLE_LINES,
+    "title": answers.TITLE, "titleLines": answers.TITLE_LINES, "covered": issue_answers.COVERED,
 }  # fmt: skip
 
 

@@ -76,11 +76,7 @@ def paste_for_all(answers: Sequence[Answer]) -> list[str]:
 
 
 def _offered(answers: Sequence[Answer]) -> list[str]:
-    return [
-        one.known.shim.name
-        for one in answers
-        if one.fits and one.known and one.known.exact and one.known.shim
-    ]
+    return [one.known.shim.name for one in answers if one.fits and one.known and one.known.shim]
 
 
 def _install(shims: Sequence[str]) -> list[str]:
@@ -206,7 +202,7 @@ def _record(answer: Answer) -> Found:
         "targets": list(match.issue.targets) if match else ["*"],
         "links": list(match.issue.links if match else entry.links if entry else ()),
         "shim": match.issue.shim if match else None,
-        "paste": paste(match.shim) if match else [],
+        "paste": paste(match.shim) if match and answer.fits else [],
         "workaround": match.issue.workaround if match else first.do if first else "",
         "kind": "known issue" if match else entry.kind if entry else "source",
         "number": answer.number,
@@ -308,7 +304,7 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
     yield _fact("Triton", window)
     if tuple(issue.targets) != ("*",):
         yield _fact("targets", ", ".join(issue.targets))
-    if answer.fits and match.exact:
+    if answer.fits:
         sure = "this text is its own" if answer.certain else "its text"
     elif match.exact:
         sure = "others say the same"

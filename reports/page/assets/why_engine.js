@@ -162,7 +162,7 @@
     named(text, log, found, facts) {
       const { title: most, titleLines } = this.limits;
       if (words(log.tidy).length > most || !log.lines.length || log.lines.length > titleLines || log.others) return [];
-      if (found.some((one) => (one.entry && one.entry.kind !== "general") || (one.known && (one.known.exact || one.fits)))) return [];
+      if (found.some((one) => (one.entry && one.entry.kind !== "general") || (one.known && (one.known.exact || !one.rank[1])))) return [];
       const title = tidy(text), line = log.lines[0];
       for (const [place, [number, parts]] of this.data.topics.entries()) {
         if ((!log.framed && !parts.some((part) => part.startsWith("triton"))) || !parts.every((part) => this.regex([part, ""]).test(title))) continue;
@@ -244,6 +244,8 @@
     }
 
     causes(entry, text, facts) {
+      // A GPU that is named beside the text is evidence as in it.
+      text = text + "\n" + facts.target;
       const ranked = entry.causes.map((cause) => {
         let share = 0, because = "";
         if (cause.log) {
@@ -305,6 +307,7 @@
       const weighed = new Set();
       for (const one of found) if (one.entry.shared) for (const { cause } of one.causes) weighed.add(one.failure + " " + (cause.issue || ""));
       const short = words(log.tidy).length <= 14, made = [];
+      const uncovered = Boolean(facts.triton) && !inWindow(facts.triton, this.limits.covered);
       matches.forEach((match, order) => {
         const line = places.get(match.line) || log.lines[log.lines.length - 1], issue = match.issue;
         if (!log.framedIn(line.failure) && this.rules.pythons.test(match.line)) return;
@@ -321,11 +324,11 @@
         const thin = words(tidy(issue.fingerprint)).length < this.limits.few;
         weak = weak || (thin && (mentioned.has(line.failure) || !certain)) || (!match.exact && (explained.has(line.failure) || this.rules.elided.test(line.text))) || generated.has(line.number) || (written.has(line.failure) && this.rules.pythons.test(match.line))
           || (!certain && weighed.has(line.failure + " " + issue.id));
-        const worse = match.inside === false || elsewhere || beside || weak || interpreted || line.quoted || log.others;
+        const worse = match.inside === false || uncovered || elsewhere || beside || weak || interpreted || line.quoted || log.others;
         certain = certain && !worse;
         made.push({
           id: issue.id, entry: null, line: line.text, number: line.number, failure: line.failure, certain, causes: [], known: match, message: null,
-          doubtful: false, fits: !worse, rank: [0, worse ? 1 : 0, worse ? 1 : 0, worse ? this.limits.behind : -1, order],
+          doubtful: false, fits: match.exact && !worse, rank: [0, worse ? 1 : 0, worse ? 1 : 0, worse ? this.limits.behind : -1, order],
         });
       });
       return made;
