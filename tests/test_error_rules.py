@@ -351,7 +351,7 @@ def test_a_release_that_crosswarp_does_not_cover_gets_no_shim(triton, offered):
         assert "Install one of 3.0 to 3.9" in some[0].causes[0].cause.do
 
 
-# What is named beside the text
+# The release and the GPU that --triton and --target name
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def from_issues(
     shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
     named = {one.failure for one in found if one.entry and not one.entry.wrapper}
     foreign = {one.number for one in found if one.entry and one.entry.foreign}
-    told = {one.number for one in found if one.entry and not one.entry.consequence}
+    explained_lines = {one.number for one in found if one.entry and not one.entry.consequence}
     explained = {one.failure for one in found if one.entry and not one.entry.consequence}
     mentioned = {one.failure for one in found}
     # No shim fixes code that inductor generates.
@@ -62,15 +62,19 @@ def from_issues(
         elsewhere = bool(facts.target) and targets != ("*",) and not is_one(facts.target, targets)
         # For a text of several lines, the matching line is unknown.
         beside = line.number in shared if match.line in places else bool(shared)
-        alike = not match.exact and (line.number in told or not (short or match.share >= ALIKE))
-        if not match.exact and match.share < ALIKE and not short and told:
+        alike = not match.exact and (
+            line.number in explained_lines or not (short or match.share >= ALIKE)
+        )
+        if not match.exact and match.share < ALIKE and not short and explained_lines:
             continue
         # Another program's message is an issue of Triton's only where it names the interpreter.
         if line.number in foreign and not log.interpreted:
             continue
         # Similar words do not count beside an entry of the same failure.
         if not match.exact and (
-            line.number in told or line.failure in named and not (short and match.share >= ALIKE)
+            line.number in explained_lines
+            or line.failure in named
+            and not (short and match.share >= ALIKE)
         ):
             continue
         # A file and a line of a traceback are words of many failures.

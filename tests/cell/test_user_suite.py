@@ -1,6 +1,7 @@
 """What a user's suite may do that our own kernels do not: ask torch.cuda, and declare features with probes."""
 
 import pytest
+import targets
 
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import in_child, plan
@@ -8,10 +9,6 @@ from crosswarp.matrix.cell.kinds.suite import in_child, plan
 # Nothing of it is a version's own, and each child that imports torch costs seconds.
 pytestmark = pytest.mark.triton(">=3.9")
 
-SM_80 = {
-    "backend": "cuda", "arch": 80, "family": "sm_8", "warp_size": 32, "max_threads_per_block": 1024,
-    "shared_memory_optin": 166912, "registers_per_block": 65536, "multiprocessors": 108, "triton": ">=2.3.1",
-}  # fmt: skip
 MODULE = """
 import torch
 import triton
@@ -63,7 +60,8 @@ KERNEL = Kernel(
 def run(tmp_path, in_fork):
     """`run("compile", "plain")`: the verdict on that case."""
     (tmp_path / "asks.py").write_text(MODULE)
-    spec = AskedSuite(suite=str(tmp_path), targets={"sm_80": SM_80}, time_limit=120, lanes=["compile"])  # fmt: skip
+    rows = {"sm_80": targets.SM_80_ROW}
+    spec = AskedSuite(suite=str(tmp_path), targets=rows, time_limit=120, lanes=["compile"])
 
     def call(lane, *cases):
         target = "cpu" if lane == "interpret" else "sm_80"

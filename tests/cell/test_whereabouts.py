@@ -1,6 +1,7 @@
 """Where a case has died: in the code of the launcher, or in Triton's compiler."""
 
 import pytest
+import targets
 
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import item
@@ -9,10 +10,6 @@ from crosswarp.matrix.cell.kinds.suite.plan import Item
 # The same code on each release, and each case costs seconds.
 pytestmark = pytest.mark.triton(">=3.9")
 
-SM_80 = {
-    "backend": "cuda", "arch": 80, "family": "sm_8", "warp_size": 32, "max_threads_per_block": 1024,
-    "shared_memory_optin": 166912, "registers_per_block": 65536, "multiprocessors": 108, "triton": ">=2.3.1",
-}  # fmt: skip
 MODULE = """
 import os
 import triton
@@ -45,7 +42,7 @@ def test_a_death_is_the_host_codes_outside_of_the_compiler(in_fork, tmp_path, ca
 
     def run():
         spec = AskedSuite(
-            targets={"sm_80": SM_80},
+            targets={"sm_80": targets.SM_80_ROW},
             suite=str(tmp_path),
             time_limit=60,
             cache=str(tmp_path / "cache"),

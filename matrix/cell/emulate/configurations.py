@@ -87,9 +87,7 @@ class EveryConfiguration(ConfigLog):
         others = [place for place, config in self._chosen().items() if choices[place] != config]
         if not others or verdict.phase not in _EXECUTED:
             return verdict
-        message = (
-            "the autotuner chose another configuration than this one, as from a cache of its own"
-        )
+        message = "the autotuner chose another configuration than this one, as from a cache that only the tuner has"
         return Verdict("unsupported", reason="autotuner", message=message, phase=PHASE)
 
     def _chosen(self) -> Dict[int, str]:

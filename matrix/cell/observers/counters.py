@@ -112,7 +112,7 @@ class Counters(ptx.Watch):
             rows = 1
         scale = machine.ctas // rows
         kind = (space, nbytes, what in ("ldmatrix", "stmatrix"))
-        # What an unrolled loop does again counts the same, whole lines or banks further on.
+        # Each copy of an unrolled loop counts the same: its addresses lie whole lines or banks further on.
         moved = address - (address.flat[0] & _WHOLE[space == "global"])
         key = (
             *(kind, rows, moved.shape, hash(moved.tobytes())),
