@@ -21,6 +21,7 @@ import triton
 import triton.language as tl
 
 from crosswarp import compat
+from crosswarp.compat.versions import in_window
 
 LAUNCHES = 200
 WARM = 400
@@ -48,6 +49,10 @@ def small(x, y, n, SEED: tl.constexpr, BLOCK: tl.constexpr):
 def ways(a, b):
     configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
     tuned = triton.autotune(configs=configs, key=["n"])(empty)
+    chosen = triton.heuristics({"BLOCK": lambda arguments: 64})(empty)
+    compiled = empty[(1,)](a, b, 1000, 64)
+    # From 3.3 on a compiled kernel takes its constants as well.
+    arguments = (a, b, 1000, 64) if in_window(">=3.3", triton.__version__) else (a, b, 1000)
 
     def positional():
         empty[(1,)](a, b, 1000, 64)
@@ -64,12 +69,24 @@ def ways(a, b):
     def autotuned():
         tuned[(1,)](a, b, 1000)
 
+    def heuristics():
+        chosen[(1,)](a, b, 1000)
+
+    def run():
+        empty.run(a, b, 1000, BLOCK=64, grid=(1,), warmup=False)
+
+    def compiled_kernel():
+        compiled[(1, 1, 1)](*arguments)
+
     return {
         "positional": positional,
         "keyword": keyword,
         "grid function": by_grid_function,
         "declared num_warps": declared,
         "autotuned": autotuned,
+        "heuristics": heuristics,
+        "run": run,
+        "compiled kernel": compiled_kernel,
     }
 
 
