@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 import textwrap
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import Cancelled
+from crosswarp.matrix.signatures import given
 from crosswarp.matrix.work import brought
 from crosswarp.reports.commands import check
 
@@ -325,3 +327,16 @@ def test_a_line_to_paste_is_whole(checked, tmp_path):
     _, out, _ = checked("--targets", "sm_90")
     line = next(one for one in out.splitlines() if "--signature" in one)
     assert line.endswith(f"'wide:{','.join(f'{one}=*fp32' for one in names)}'")
+
+
+def test_a_pasted_string_keeps_its_quotes(checked, tmp_path):
+    text = (
+        "import triton\nimport triton.language as tl\n\n@triton.jit\n"
+        "def kernel(x, PREC: tl.constexpr):\n    if PREC == 'fp32':\n        tl.store(x, 1.0)\n"
+    )
+    (tmp_path / "kernels.py").write_text(text, "utf-8")
+    _, out, _ = checked("--targets", "sm_90")
+    line = next(one for one in out.splitlines() if "--constexpr" in one)
+    option, value = shlex.split(line.partition("otherwise: ")[2])
+    assert given.constexpr(value).names == {"PREC": {"value": "fp32"}}
+    assert line.endswith("""--constexpr 'kernel:PREC="fp32"'""")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import sys
 
@@ -192,6 +193,14 @@ def test_an_environment_variable_that_is_not_set_is_named(monkeypatch):
             assert absent.unset(error) == said
         else:
             raise AssertionError(asked)
+
+
+def test_a_shared_library_that_is_not_there_is_named():
+    with pytest.raises(OSError) as raised:
+        ctypes.CDLL("libof_nobody.so.6")
+    assert absent.library(raised.value) == "libof_nobody.so.6"
+    assert absent.library(ImportError("libof_nobody.so: cannot open shared object file: No")) != ""
+    assert absent.library(OSError("kernels.so")) == "" and absent.library(None) == ""
 
 
 def test_a_stand_in_module_serves_as_a_base_class(stood_in):

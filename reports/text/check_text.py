@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -163,13 +164,21 @@ def _assumptions(name: str, one: Signature) -> list[str]:
         types = ",".join(f"{one.name}={'None' if one.type == NONE else one.type}" for one in typed)
         options.append(f"--signature '{name}:{types}'")
     if constants:
-        values = ",".join(f"{one.name}={shown(one.value)}" for one in constants)
-        options.append(f"--constexpr '{name}:{values}'".replace("''", '""'))
+        values = ",".join(f"{one.name}={_written(one.value)}" for one in constants)
+        # As a shell reads a quote inside of quotes.
+        quoted = f"{name}:{values}".replace("'", "'\"'\"'")
+        options.append(f"--constexpr '{quoted}'")
     # Lines to paste: never broken.
     return [
         *lines,
         *(f"      say otherwise: {escape.line(option, 4 * LONGEST)}" for option in options),
     ]
+
+
+def _written(value: Any) -> str:
+    """Writes a constant for an option; a string in double quotes, as the option stands in single ones."""
+    text = value.get("value") if isinstance(value, dict) else None
+    return json.dumps(text) if isinstance(text, str) else shown(value)
 
 
 def _lines(lines: Sequence[int]) -> str:

@@ -120,6 +120,9 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         certain = absent.never_replaced(error)
         if variable := absent.unset(error):
             verdict, certain = told(_lacking(f"set {variable} in the environment: {ended}")), True
+        elif library := absent.library(error):
+            step = f"install what {library} belongs to, which is not on this machine: {ended}"
+            verdict, certain = told(_lacking(step)), True
         named = check["absent"]
         return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain
 

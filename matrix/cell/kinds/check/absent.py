@@ -181,6 +181,14 @@ def unset(error: Optional[BaseException]) -> str:
     return name if isinstance(name, str) else ""
 
 
+def library(error: Optional[BaseException]) -> str:
+    """Return the shared library that an import did not find; empty if that is not its cause."""
+    if not isinstance(error, (ImportError, OSError)):
+        return ""
+    found = re.match(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", text_of(error))
+    return found[1] if found else ""
+
+
 def be_true() -> None:
     """From now on a stand-in is true: for a file that defines its kernels where something is there."""
     global _true
