@@ -371,3 +371,26 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
     if target := facts.get("target"):
         # It counts as in the text.
         assert found(f"{text} on {target}")[0].causes[0].cause == first.causes[0].cause
+
+
+# What stands around a message that several causes share
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        (
+            "Unsupported: autograd.Function with body that accepts non-Tensors\n"
+            "File mamba_ssm/ops/triton/ssd_combined.py",
+            "no tensor",
+        ),
+        ("torch.compile: pre_hook and post_hook are not supported in Triton's Autotune", "hooks"),
+        ("RuntimeError: Triton Error [HIP]:  Code: 400, Messsage: invalid resource handle", "AMD GPU"),
+        ("RuntimeError: `ptxas` failed with error code 4294967295", "on Windows"),
+        ("AttributeError: 'CudaDriver' object has no attribute 'active'", "newer Triton"),
+        ("AssertionError('First input (fp16) and second input (uint8) must have the same dtype!')", "fp8"),
+        ("AssertionError('First input (fp16) and second input (fp32) must have the same dtype!')", "float32"),
+    ],
+)  # fmt: skip
+def test_the_words_around_a_message_choose_its_cause(text, words):
+    assert words in found(text)[0].causes[0].cause.why
