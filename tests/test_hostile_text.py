@@ -266,7 +266,7 @@ def filled(base, path, table, field, texts):
 
 
 def terminal_takes(text):
-    hidden = {char for char in text if char != "\n" and not char.isprintable()}
+    hidden = {char for char in set(text) if char != "\n" and not char.isprintable()}
     assert not hidden, hidden
     log_takes(text)
 
@@ -407,7 +407,7 @@ def site_takes(files, allowed, scripts):
 
 
 def terminal_takes_but_for_commands(text):
-    assert not {char for char in text if char not in "\n" and not char.isprintable()}
+    assert not {char for char in set(text) if char != "\n" and not char.isprintable()}
 
 
 ISSUE = {
