@@ -109,6 +109,22 @@ def test_a_compiler_that_dies_each_time_is_a_failure(settled):
     assert place == 0 and not any(one.broken for one in items)
 
 
+@pytest.mark.parametrize("verdict, tuned, tried", [
+    (PASS, True, [1]), (LARGE, False, [1]), (LARGE, True, [1, 4]),
+])  # fmt: skip
+def test_an_assumption_is_tried_with_one_configuration(monkeypatch, verdict, tuned, tried):
+    asked = {"configurations": 4, "kernels": {"k": {"tuned": tuned}}}
+    ran = []
+
+    def run(item, spec, emit):
+        ran.append(spec.check["configurations"])
+        return verdict
+
+    monkeypatch.setattr(attempts.runner, "run", run)
+    attempts._attempt(Item("sm_90", "compile", "bare", "k", "c"), AskedCheck(check=asked))
+    assert ran == tried
+
+
 def test_without_assumptions_nothing_is_tried(settled):
     items, place, ran = settled(TYPES, assumed=())
     assert place is None and not ran and not any(one.broken for one in items)

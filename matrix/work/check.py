@@ -30,7 +30,7 @@ class Check(Work):
 
     Attributes:
         links: the crosswarp that was brought along.
-        configurations: the most of each autotuned kernel; 0: all.
+        configurations: how many of each autotuned kernel, from its first to its last; 0: all.
         runs: whether the file may be run, to see its launches.
     """
 
@@ -65,6 +65,7 @@ class Check(Work):
                     "first": by_name[one.kernel].first,
                     "function": by_name[one.kernel].node.name,
                     "within": by_name[one.kernel].within,
+                    "tuned": bool(one.tunes),
                     "cases": {
                         signature.id: {"attempts": [other.told() for other in signature.attempts]}
                         for signature in one.signatures

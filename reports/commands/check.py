@@ -109,8 +109,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "child, on the virtual GPU, for at most 60 s",
     )  # fmt: skip
     how.add_argument(
-        "--configurations", type=int, default=0, metavar="N",
-        help="of each autotuned kernel; 0: all (0)",
+        "--configurations", type=int, default=4, metavar="N",
+        help="of each autotuned kernel, from its first to its last; 0: all (4)",
     )  # fmt: skip
     limits = parser.add_argument_group("how")
     limits.add_argument(

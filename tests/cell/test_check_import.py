@@ -290,5 +290,8 @@ def test_as_many_configurations_as_asked_for():
     Outer.fn.configs = configs
     launching._limit(Outer, 0)
     assert Outer.fn.configs == configs
+    assert launching.configurations(Outer) == 3 and launching.configurations(len) == 0
     launching._limit(Outer, 2)
-    assert Outer.fn.configs == configs[:2]
+    assert Outer.fn.configs == [configs[0], configs[2]]
+    launching._limit(Outer, 1)
+    assert Outer.fn.configs == configs[:1]

@@ -102,6 +102,8 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
 
 def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
     """Return, by kernel, the verdict on a file whose import fails before it. Imports the children's modules too."""
+    from . import launching
+
     check = spec.check
 
     def ask(send: Any) -> Any:
@@ -110,7 +112,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return told(of_error(raised, phase="import")), "", [], [], {}, [], False
+            return told(of_error(raised, phase="import")), "", [], [], {}, [], False, {}
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
@@ -124,7 +126,8 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             step = f"install what {library} belongs to, which is not on this machine: {ended}"
             verdict, certain = told(_lacking(step)), True
         named = check["absent"]
-        return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain
+        tuned = {name: launching.configurations(one) for name, one in found.items()}
+        return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain, tuned
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
@@ -136,7 +139,17 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
         )
         return dict.fromkeys(everything, told(dead))
-    verdict, ended, lacking, modules, using, check["absent"], certain = outcome.value
+    verdict, ended, lacking, modules, using, check["absent"], certain, tuned = outcome.value
+    most = check["configurations"]
+    stream.write(
+        *(
+            protocol.Note(
+                f"{name}: {most} of its {count} configurations are compiled. All: --configurations 0"
+            )
+            for name, count in tuned.items()
+            if 0 < most < count
+        )
+    )
     unreached = {
         name: told(_without(check["absent"], path)) for name, path in using.items() if path
     }

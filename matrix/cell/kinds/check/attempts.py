@@ -90,7 +90,7 @@ def _tried(
     seen: List[Verdict] = []
     for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
         chosen[key] = place
-        verdict = runner.run(replace(item, guarded=True), spec, _quiet)
+        verdict = _attempt(replace(item, guarded=True), spec)
         seen.append(verdict)
         mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
             verdict.outcome == "timeout" and _is_a_guess(attempts[place])
@@ -101,6 +101,14 @@ def _tried(
             break
     chosen[key] = known
     return known, all(map(_is_the_compilers, seen)), seen
+
+
+def _attempt(item: Item, spec: AskedCheck) -> Verdict:
+    """Run one configuration, which says enough of types and values; all where it alone is too large."""
+    verdict = runner.run(item, replace(spec, check={**spec.check, "configurations": 1}), _quiet)
+    if verdict.outcome == "limit" and spec.check["kernels"][item.kernel].get("tuned"):
+        return runner.run(item, spec, _quiet)
+    return verdict
 
 
 def _is_a_guess(attempt: Dict[str, Any]) -> bool:

@@ -141,10 +141,21 @@ def _tensor(element: str, hint: str) -> Any:
     )
 
 
-def _limit(kernel: Any, configurations: int) -> None:
-    """Leave an autotuned kernel that many of its configurations; 0: all."""
-    while configurations and kernel is not None:
+def configurations(kernel: Any) -> int:
+    """Return how many configurations a kernel has by its decorators; 0 where none tunes it."""
+    count = 0
+    while kernel is not None:
+        configs = attribute(kernel, "configs")
+        count = max(count, len(configs) if isinstance(configs, list) else 0)
+        kernel = attribute(kernel, "fn")
+    return count
+
+
+def _limit(kernel: Any, most: int) -> None:
+    """Leave an autotuned kernel that many of its configurations, from the first to the last; 0: all."""
+    while most and kernel is not None:
         configs = getattr(kernel, "configs", None)
-        if isinstance(configs, list):
-            kernel.configs = configs[:configurations]
+        if isinstance(configs, list) and len(configs) > most:
+            step = (len(configs) - 1) / max(most - 1, 1)
+            kernel.configs = [configs[round(place * step)] for place in range(most)]
         kernel = getattr(kernel, "fn", None)
