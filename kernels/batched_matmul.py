@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -139,8 +139,8 @@ def _case(id, dtype, B, M, N, K, **more):
     return Case(id, dtype, {"B": B, "M": M, "N": N, "K": K}, **more)
 
 
-KERNEL = Kernel(
-    name="batched_matmul",
+KERNEL = kernel_of(
+    globals(),
     batch="B",
     cases=(
         _case("fp16-3x70x130x72", "fp16", 3, 70, 130, 72),
@@ -161,9 +161,6 @@ KERNEL = Kernel(
             requires=("tuple-argument",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 9.1e-8, 2.1e-4; bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-7, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot",),

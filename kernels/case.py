@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, FrozenSet, Mapping, Optional, Tuple
 
 from crosswarp.compat.features import backend_and_arch
 
 if TYPE_CHECKING:
     import torch
 
+# The fields that `kernel_of` takes from a module.
+FUNCTIONS = ("inputs", "launch", "reference")
 LANES = ("compile", "emulate", "interpret", "device")
 DTYPES = ("fp32", "fp16", "bf16", "fp8", "int8")
 # Features that a kernel or case may use and that some Triton lacks, or some interpreter gets wrong or refuses: see
@@ -87,6 +90,16 @@ class Kernel:
     def features(self, case: Case) -> FrozenSet[str]:
         """All of FEATURES, and of the kernel's probes, that this case uses."""
         return frozenset(self.uses + case.requires + (("bf16",) if case.dtype == "bf16" else ()))
+
+
+def kernel_of(module: Mapping[str, Any], **fields: Any) -> Kernel:
+    """The KERNEL of a module, given its `globals()`.
+
+    Its name is that of the file. Its inputs, launcher and reference are the functions `inputs`, `launch` and
+    `reference` of the module, where `fields` has no others.
+    """
+    given: Dict[str, Any] = {name: module.get(name) for name in FUNCTIONS}
+    return Kernel(**{**given, "name": Path(module["__file__"]).stem, **fields})
 
 
 def max_shared_memory():

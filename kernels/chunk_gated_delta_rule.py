@@ -21,7 +21,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 CHUNK = 64
 BLOCK_V = 64
@@ -238,8 +238,8 @@ EIGHT_WARPS = {"options": {"num_warps": 8}}
 FOUR_WARPS = {"options": {"num_warps": 4}, "lanes": ("emulate", "interpret", "device")}
 AUTOTUNED = {"requires": ("autotune",)}
 
-KERNEL = Kernel(
-    name="chunk_gated_delta_rule",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         _case("bf16-k256-t130", "bf16", T=130, K=256, V=64, H=2, initial=1, **AUTOTUNED),
         _case("bf16-k256-t70-8warps", "bf16", T=70, K=256, V=64, initial=1, **EIGHT_WARPS),
@@ -248,9 +248,6 @@ KERNEL = Kernel(
         _case("fp32-k64-t1-4warps", "fp32", T=1, K=64, V=40, B=2, initial=1, **FOUR_WARPS),
         _case("fp32-k64-t147-v33-4warps", "fp32", T=147, K=64, V=33, H=3, **FOUR_WARPS),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.2e-7, 2.9e-4; bf16 by doing the same roundings in PyTorch, 2.1e-3
     tolerance={"fp32": 5e-6, "fp16": 1.5e-3, "bf16": 1e-2},
     uses=("dot",),

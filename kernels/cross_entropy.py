@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # the elements that a program holds at once of a longer vocabulary, measured on an H200
 LARGEST_BLOCK = 16384
@@ -166,8 +166,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="cross_entropy",
+KERNEL = kernel_of(
+    globals(),
     batch="tokens",
     cases=(
         Case("fp32-v1003", "fp32", {"tokens": 7, "V": 1003, "ignored": 3}),
@@ -194,9 +194,6 @@ KERNEL = Kernel(
             lanes=("compile", "emulate", "device"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 9.7e-7, 3.2e-4; bf16 is the rounding of the gradient, 1.7e-3 at the most
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

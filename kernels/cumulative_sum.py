@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LARGEST_BLOCK = 4096
 
@@ -70,8 +70,8 @@ def inputs(case, device, generator):
 
 REVERSE = ("reverse-scan",)
 
-KERNEL = Kernel(
-    name="cumulative_sum",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-3x1111", "fp32", {"M": 3, "N": 1111}, options={"block": 256}),
@@ -86,9 +86,6 @@ KERNEL = Kernel(
         ),
         Case("bf16-3x333-reverse", "bf16", {"M": 3, "N": 333, "reverse": 1}, requires=REVERSE),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 7.7e-8, 2.1e-4; bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

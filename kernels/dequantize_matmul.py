@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 def _clear(named):
@@ -127,8 +127,8 @@ def _case(id, dtype, M, N, K, bits, group, **more):
 
 TUNED = {"options": {"tuned": True}, "requires": ("autotune",)}
 
-KERNEL = Kernel(
-    name="dequantize_matmul",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         _case("fp16-int4-1x130x320", "fp16", 1, 130, 320, 4, 64),
@@ -137,9 +137,6 @@ KERNEL = Kernel(
         _case("fp32-int8-3x33x96-whole", "fp32", 3, 33, 96, 8, 96, options={"split": 1}),
         _case("fp16-int4-5x70x256-tuned", "fp16", 5, 70, 256, 4, 128, **TUNED),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.6e-7; 2.2e-4 and 1.5e-3, of rounding weight times scale
     tolerance={"fp32": 7e-7, "fp16": 1e-3, "bf16": 6e-3},
     uses=("atomic", "dot"),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -56,8 +56,8 @@ def inputs(case, device, generator):
     return {"a": normal(m, k), "b": normal(n, k)}
 
 
-KERNEL = Kernel(
-    name="descriptor_matmul",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         # rows of a multiple of 16 bytes, as descriptors want; the interpreters of 3.4 and 3.5 want 16 elements
         Case(
@@ -70,9 +70,6 @@ KERNEL = Kernel(
         Case("bf16-1x208x64", "bf16", {"M": 1, "N": 208, "K": 64}),
         Case("fp32-33x48x80", "fp32", {"M": 33, "N": 48, "K": 80}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 9.5e-8, 2.1e-4; bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-7, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot", "tensor-descriptor"),

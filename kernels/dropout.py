@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # it determines which number an element gets, so the launcher cannot choose it
 BLOCK = 512
@@ -107,8 +107,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="dropout",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-3x1111-p30", "fp32", {"M": 3, "N": 1111, "percent": 30, "seed": 1234}),
         # nothing is dropped, of a single element
@@ -117,9 +117,6 @@ KERNEL = Kernel(
         # a seed of more than 32 bits
         Case("bf16-2x3000-p10", "bf16", {"M": 2, "N": 3000, "percent": 10, "seed": 2**40 + 17}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 3.5e-8 (one element kept or dropped by mistake is 1e-2), 2e-4; bf16 is the rounding, 1.7e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LARGEST_BLOCK = 4096
 
@@ -131,8 +131,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="embedding",
+KERNEL = kernel_of(
+    globals(),
     batch="tokens",
     cases=(
         Case("fp32-19x301", "fp32", {"tokens": 19, "V": 11, "N": 301}, requires=("autotune",)),
@@ -143,9 +143,6 @@ KERNEL = Kernel(
         ),
         Case("fp16-1x1-direct", "fp16", {"tokens": 1, "V": 1, "N": 1}, options={"block": 16}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 6.7e-8, 0; bf16 is the rounding of the gradient, 1.8e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
     uses=("atomic",),

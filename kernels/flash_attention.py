@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, current_target, max_shared_memory
+from crosswarp.kernels.case import Case, current_target, kernel_of, max_shared_memory
 
 LOG2_E = 1.4426950408889634
 
@@ -303,8 +303,8 @@ SHAPES = {
     "fp32-d40-causal": ("fp32", packed_shape((33, 20), 40, 2, 2, 1)),
 }
 
-KERNEL = Kernel(
-    name="flash_attention",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         *(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
         Case(
@@ -324,9 +324,6 @@ KERNEL = Kernel(
             for id in ("fp16-d128-causal-gqa", "bf16-d64-causal-gqa")
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.3e-7, 2.4e-4, 2.0e-3
     tolerance={"fp32": 1e-6, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot",),

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, current_target, max_shared_memory
+from crosswarp.kernels.case import Case, current_target, kernel_of, max_shared_memory
 from crosswarp.kernels.flash_attention import LOG2_E, SHAPES, load_rows, store_rows
 from crosswarp.kernels.flash_attention import inputs as forward_inputs
 from crosswarp.kernels.flash_attention import launch as forward
@@ -338,12 +338,9 @@ def inputs(case, device, generator):
     return {**made, "do": do.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="flash_attention_backward",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 2.7e-7, 3.3e-4, 2.7e-3
     tolerance={"fp32": 1.5e-6, "fp16": 1.5e-3, "bf16": 1.1e-2},
     uses=("dot",),

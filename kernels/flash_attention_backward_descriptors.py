@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, max_shared_memory
+from crosswarp.kernels.case import Case, kernel_of, max_shared_memory
 from crosswarp.kernels.flash_attention import LOG2_E, described, load_rows, packed_shape, store_rows
 from crosswarp.kernels.flash_attention import launch as forward
 from crosswarp.kernels.flash_attention_backward import inputs, reference
@@ -365,11 +365,10 @@ SHAPES = {
     "fp32-d32-causal": ("fp32", packed_shape((33, 20), 32, 2, 2, 1)),
 }
 
-KERNEL = Kernel(
-    name="flash_attention_backward_descriptors",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
     inputs=inputs,
-    launch=launch,
     reference=reference,
     # measured in the interpreter: 2.5e-7, 3.3e-4, 2.7e-3
     tolerance={"fp32": 1.5e-6, "fp16": 1.5e-3, "bf16": 1.1e-2},

@@ -7,7 +7,7 @@ took 4.060 ms on an H100 (Triton 3.6.0) where those took 3.059, and the bits of 
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel, current_target, max_shared_memory
+from crosswarp.kernels.case import Case, current_target, kernel_of, max_shared_memory
 from crosswarp.kernels.flash_attention import launch as forward
 from crosswarp.kernels.flash_attention_backward_descriptors import (
     SHAPES,
@@ -59,11 +59,10 @@ def backward(q, k, v, do, o, lse, cu_seqlens, max_length, causal, tile=None):
     return {"dq": dq, "dk": dk, "dv": dv}
 
 
-KERNEL = Kernel(
-    name="flash_attention_one_pass",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(Case(id, dtype, shape) for id, (dtype, shape) in SHAPES.items()),
     inputs=inputs,
-    launch=launch,
     reference=reference,
     # measured on an H100, 3.6.0: 3.0e-7, 3.2e-4, 2.7e-3
     tolerance={"fp32": 1.5e-6, "fp16": 1.5e-3, "bf16": 1.1e-2},

@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import LANES as ALL_LANES
-from crosswarp.kernels.case import Case, Kernel, max_shared_memory
+from crosswarp.kernels.case import Case, kernel_of, max_shared_memory
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
 from crosswarp.kernels.chunk_gated_delta_rule import launch as carry_state
 
@@ -301,15 +301,12 @@ SHAPES = {
 # products of fp32 without TF32 cannot use matrix units: unrolled, they take the compilers a minute
 LANES = {"fp32": ("interpret",)}
 
-KERNEL = Kernel(
-    name="gated_delta_rule",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(id, dtype, shape, lanes=LANES.get(dtype, ALL_LANES))
         for id, (dtype, shape) in SHAPES.items()
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 2.2e-7, 4.3e-4, 3.6e-3, without TF32
     tolerance={"fp32": 1e-6, "fp16": 2e-3, "bf16": 1.5e-2},
     uses=("dot",),

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.kernels.case import LANES as ALL_LANES
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.chunk_gated_delta_rule import CHUNK
 from crosswarp.kernels.gated_delta_rule import (
     LANES,
@@ -351,8 +351,8 @@ def inputs(case, device, generator):
     return made
 
 
-KERNEL = Kernel(
-    name="gated_delta_rule_backward",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         # Triton 3.0 keeps three tiles of 64 x 256 in shared memory; AMD's 64 KB hold two
         Case(
@@ -364,9 +364,6 @@ KERNEL = Kernel(
         )
         for id, (dtype, shape) in SHAPES.items()
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 5.7e-7, 7.5e-4, 4.2e-3, without TF32; the largest is of da, a sum of differences
     tolerance={"fp32": 2.5e-6, "fp16": 3e-3, "bf16": 1.7e-2},
     uses=("dot",),

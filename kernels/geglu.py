@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 try:
     from triton.language.extra import libdevice
@@ -124,8 +124,8 @@ def inputs(case, device, generator):
     return {"gate": normal(), "up": normal(), "dy": normal()}
 
 
-KERNEL = Kernel(
-    name="geglu",
+KERNEL = kernel_of(
+    globals(),
     batch="B",
     cases=(
         Case("fp32-2x3x501", "fp32", {"B": 2, "M": 3, "N": 501}, requires=("autotune",)),
@@ -149,9 +149,6 @@ KERNEL = Kernel(
             requires=("inline-asm",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 3.7e-7, 3.9e-4 (a single element); bf16 is the rounding of the output, 1.8e-3 (the instruction is right
     # to 2^-11 by its manual: 5e-4 more)
     tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 8e-3},

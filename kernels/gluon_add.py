@@ -3,7 +3,7 @@
 import torch
 import triton
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, warp_size
 
 BLOCK = 1024
@@ -34,15 +34,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="gluon_add",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-3000", "fp32", {"N": 3000}, targets=TARGETS),
         Case("fp16-17", "fp16", {"N": 17}, targets=TARGETS),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 2.9e-8 and 2.4e-4
     tolerance={"fp32": 1e-7, "fp16": 1e-3},
     uses=("gluon",),

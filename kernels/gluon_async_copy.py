@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language
 
 async_copy = language("nvidia.ampere.async_copy")
@@ -65,15 +65,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device), "names": case.id}
 
 
-KERNEL = Kernel(
-    name="gluon_async_copy",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("old", "fp32", {"M": 32, "N": 96}, targets=TARGETS),
         Case("new", "fp32", {"M": 32, "N": 96}, targets=TARGETS, requires=("gluon-async-load",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.2e-8
     tolerance={"fp32": 4e-7},
     uses=("gluon",),

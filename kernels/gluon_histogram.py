@@ -3,7 +3,7 @@ defines."""
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, warp_size
 
 BINS, BLOCK = 8, 512
@@ -44,12 +44,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device)}
 
 
-KERNEL = Kernel(
-    name="gluon_histogram",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("int32-500", "fp32", {"N": 500}, targets=TARGETS),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers
     tolerance={"fp32": 0.0},
     uses=("gluon", "atomic"),

@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel, current_target
+from crosswarp.kernels.case import Case, current_target, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language
 
 amd, cdna3 = language("amd"), language("amd.cdna3")
@@ -70,15 +70,12 @@ def inputs(case, device, generator):
 
 
 SHAPE = {"M": 64, "N": 64, "K": 128}
-KERNEL = Kernel(
-    name="gluon_mfma",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("two-numbers", "fp16", SHAPE, targets=TARGETS),
         Case("three-numbers", "fp16", SHAPE, targets=TARGETS, requires=("gluon-tile-depth",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # passes with this on 3.8 and 3.9 in the lane emulate; the error itself has not been measured
     tolerance={"fp16": 1e-3},
     uses=("gluon", "dot"),

@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language
 
 ampere = language("nvidia.ampere")
@@ -54,8 +54,8 @@ def inputs(case, device, generator):
     return {"a": normal(m, k), "b": normal(k, n)}
 
 
-KERNEL = Kernel(
-    name="gluon_mma",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case(
             "fp16-64x64x128",
@@ -64,9 +64,6 @@ KERNEL = Kernel(
             targets=("sm_90", "sm_100"),
         ),
     ),  # fmt: skip
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.7e-8
     tolerance={"fp16": 4e-7},
     uses=("gluon", "gluon-mma-v2", "dot"),

@@ -3,7 +3,7 @@
 import torch
 import triton
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, warp_size
 
 ROWS = 4
@@ -40,12 +40,9 @@ def inputs(case, device, generator):
     return {"x": torch.randn(m, n, generator=generator, device=generator.device).to(device)}
 
 
-KERNEL = Kernel(
-    name="gluon_softmax",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("fp32-8x100", "fp32", {"M": 8, "N": 100}, targets=TARGETS),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.2e-8
     tolerance={"fp32": 4e-7},
     uses=("gluon",),

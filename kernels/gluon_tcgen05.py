@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language, tensor_descriptor
 
 blackwell = language("nvidia.blackwell")
@@ -115,15 +115,12 @@ def inputs(case, device, generator):
 
 
 SHAPE = {"M": 128, "N": 64, "K": 128}
-KERNEL = Kernel(
-    name="gluon_tcgen05",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("as-3.6", "fp16", SHAPE, targets=TARGETS),
         Case("as-3.9", "fp16", SHAPE, targets=TARGETS, requires=("gluon-async-load",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.6e-8
     tolerance={"fp16": 4e-7},
     uses=("gluon", "gluon-column-stride", "dot"),

@@ -3,7 +3,7 @@
 import torch
 import triton
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language, tensor_descriptor
 
 hopper = language("nvidia.hopper")
@@ -79,17 +79,14 @@ def inputs(case, device, generator):
 
 
 NEW = ("gluon-async-load",)
-KERNEL = Kernel(
-    name="gluon_tma",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("old-fp16-64x128", "fp16", {"M": 64, "N": 128}, targets=TARGETS),
         Case("old-fp32-70x72", "fp32", {"M": 70, "N": 72}, targets=TARGETS),
         Case("new-fp16-64x128", "fp16", {"M": 64, "N": 128}, targets=TARGETS, requires=NEW),
         Case("new-fp32-70x72", "fp32", {"M": 70, "N": 72}, targets=TARGETS, requires=NEW),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a factor of two rounds nothing
     tolerance={"fp16": 0.0, "fp32": 0.0},
     uses=("gluon",),

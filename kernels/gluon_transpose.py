@@ -3,7 +3,7 @@
 import torch
 import triton
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, warp_size
 
 TILE = 64
@@ -44,15 +44,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="gluon_transpose",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-100x77", "fp32", {"M": 100, "N": 77}, targets=TARGETS),
         Case("fp16-64x64", "fp16", {"M": 64, "N": 64}, targets=TARGETS),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing is computed
     tolerance={"fp32": 0.0, "fp16": 0.0},
     uses=("gluon",),

@@ -3,7 +3,7 @@
 import torch
 import triton
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language, tensor_descriptor
 
 hopper = language("nvidia.hopper")
@@ -125,8 +125,8 @@ def inputs(case, device, generator):
 
 
 SHAPE = {"M": 32, "N": 160}
-KERNEL = Kernel(
-    name="gluon_warp_specialize",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("as-3.5", "fp32", SHAPE, targets=TARGETS),
         Case("as-3.6", "fp32", SHAPE, targets=TARGETS, requires=("gluon-pairs",)),
@@ -134,9 +134,6 @@ KERNEL = Kernel(
             "as-3.9", "fp32", SHAPE, targets=TARGETS, requires=("gluon-pairs", "gluon-async-load")
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.4e-8
     tolerance={"fp32": 4e-7},
     uses=("gluon",),

@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language, tensor_descriptor
 
 hopper = language("nvidia.hopper")
@@ -78,17 +78,14 @@ def inputs(case, device, generator):
 
 LONG, SQUARE = {"M": 64, "N": 128, "K": 128}, {"M": 64, "N": 64, "K": 64}
 NEW = ("gluon-async-load",)
-KERNEL = Kernel(
-    name="gluon_wgmma",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("old-fp16", "fp16", LONG, targets=("sm_90",)),
         Case("old-bf16", "bf16", SQUARE, targets=("sm_90",)),
         Case("new-fp16", "fp16", LONG, targets=("sm_90",), requires=NEW),
         Case("new-bf16", "bf16", SQUARE, targets=("sm_90",), requires=NEW),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured in the lane emulate, three seeds: 8.4e-8 and 4.3e-8
     tolerance={"fp16": 4e-7, "bf16": 4e-7},
     uses=("gluon", "dot"),

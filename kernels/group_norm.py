@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.rms_norm import column_sums
 
 # elements of a tile, measured on an H100: smaller ones forward, where more programs at once hide the wait for a sum
@@ -219,8 +219,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="group_norm",
+KERNEL = kernel_of(
+    globals(),
     batch="B",
     cases=(
         Case("fp32-2x12x35-g4", "fp32", {"B": 2, "C": 12, "L": 35, "G": 4}),
@@ -239,9 +239,6 @@ KERNEL = Kernel(
             "bf16-1x64x257-g2", "bf16", {"B": 1, "C": 64, "L": 257, "G": 2}, options={"tile": 4096}
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 2.6e-7, 3.8e-4; bf16 is the rounding of the output, 2.2e-3
     tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 8e-3},
 )

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -95,16 +95,13 @@ def _case(id, dtype, sizes, N, K):
     return Case(id, dtype, {"groups": len(sizes), "N": N, "K": K, **rows})
 
 
-KERNEL = Kernel(
-    name="grouped_matmul",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         _case("fp16-with-empty-groups", "fp16", (0, 130, 0, 0, 7, 128, 0), 72, 96),
         _case("bf16-one-row-each", "bf16", (1, 1, 1), 130, 64),
         _case("fp32-n33-k50", "fp32", (17, 0, 32), 33, 50),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 8.9e-8, 2.1e-4; bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-7, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot",),

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 1024
 # programs at the most: about as many as there are multiprocessors
@@ -87,8 +87,8 @@ def inputs(case, device, generator):
 
 BY_BLOCK = {"how": "block"}
 
-KERNEL = Kernel(
-    name="histogram",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-3333-b10", "fp32", {"N": 3333, "bins": 10}),
         Case("fp16-1-b1", "fp16", {"N": 1, "bins": 1}),
@@ -114,9 +114,6 @@ KERNEL = Kernel(
             requires=("histogram", "tl-range"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # counts are exact
     tolerance={"fp32": 0.0, "fp16": 0.0, "bf16": 0.0},
 )

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LARGEST_BLOCK = 8192
 
@@ -122,8 +122,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="js_divergence",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-5x777-half", "fp32", {"M": 5, "N": 777, "percent": 50}),
         Case(
@@ -133,9 +133,6 @@ KERNEL = Kernel(
         Case("bf16-9x1030-reverse-kl", "bf16", {"M": 9, "N": 1030, "percent": 100}),
         Case("bf16-3x129-half", "bf16", {"M": 3, "N": 129, "percent": 50}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.8e-6 (beta near 0, where the mixture is near the student), 1.6e-4; bf16 is the rounding of the
     # gradient, 2.0e-3
     tolerance={"fp32": 8e-6, "fp16": 1e-3, "bf16": 8e-3},

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.rms_norm import backward_programs, column_sums
 
 
@@ -183,8 +183,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="layer_norm",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-7x100", "fp32", {"M": 7, "N": 100}),
@@ -193,9 +193,6 @@ KERNEL = Kernel(
         # 16 warps
         Case("bf16-1x8200", "bf16", {"M": 1, "N": 8200}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.4e-7, 2.1e-4; bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
     uses=("reserved-option",),

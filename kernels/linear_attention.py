@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # The fastest of 48 on an H200 (Triton 3.6.0): chunks of 128 write half the states, and read slower.
 CHUNK = 64
@@ -215,8 +215,8 @@ def _case(id, dtype, T, K, V, B=1, H=1, **more):
     return Case(id, dtype, {"B": B, "T": T, "H": H, "K": K, "V": V}, **more)
 
 
-KERNEL = Kernel(
-    name="linear_attention",
+KERNEL = kernel_of(
+    globals(),
     batch="B",
     cases=(
         _case("bf16-t130-k128", "bf16", T=130, K=128, V=128, H=2),
@@ -226,9 +226,6 @@ KERNEL = Kernel(
         _case("fp32-t1-k32", "fp32", T=1, K=32, V=64, B=2, lanes=("interpret",)),
         _case("fp32-t100-k64-v33", "fp32", T=100, K=64, V=33, H=2, lanes=("interpret",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 2.3e-7, 3.2e-4, 2.5e-3
     tolerance={"fp32": 1e-6, "fp16": 1.5e-3, "bf16": 1e-2},
     uses=("dot",),

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # a longer row is walked through twice
 LARGEST_BLOCK = 32768
@@ -114,8 +114,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="log_softmax",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-3x1111", "fp32", {"M": 3, "N": 1111}),
@@ -124,9 +124,6 @@ KERNEL = Kernel(
         Case("bf16-1x5000", "bf16", {"M": 1, "N": 5000}),
         Case("bf16-3x333-walk", "bf16", {"M": 3, "N": 333}, options={"block": 128}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 7.9e-8, 2.3e-4; bf16 is the rounding of the output, 2.1e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

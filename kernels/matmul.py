@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, max_shared_memory
+from crosswarp.kernels.case import Case, kernel_of, max_shared_memory
 
 
 def _config(m, n, k, warps, stages):
@@ -119,8 +119,8 @@ def inputs(case, device, generator):
     return {"a": normal(m, k), "b": b}
 
 
-KERNEL = Kernel(
-    name="matmul",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-37x50x41", "fp32", {"M": 37, "N": 50, "K": 41}, requires=("autotune",)),
@@ -147,9 +147,6 @@ KERNEL = Kernel(
             options={"num_warps": 4},
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.1e-7, 2.1e-4; bf16 is the rounding of the output, 1.9e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot",),

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LOG2_E = 1.4426950408889634
 
@@ -175,17 +175,14 @@ def _case(id, dtype, lengths, H, HK, D, page, **more):
     return Case(id, dtype, {"H": H, "HK": HK, "D": D, "page": page, **named}, **more)
 
 
-KERNEL = Kernel(
-    name="paged_decode_attention",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         _case("fp16-d128-page16", "fp16", (1, 300, 0, 65), 8, 2, 128, 16),
         _case("bf16-d64-page64", "bf16", (130, 64), 4, 4, 64, 64, options={"splits": 2}),
         _case("fp16-d80-page5-whole", "fp16", (33,), 6, 2, 80, 5, options={"splits": 1}),
         _case("fp32-d40-page16", "fp32", (77, 1), 2, 1, 40, 16),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 5.8e-8, 2.6e-4, 2.3e-3
     tolerance={"fp32": 5e-7, "fp16": 1e-3, "bf16": 1e-2},
     uses=("dot",),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -120,8 +120,8 @@ def inputs(case, device, generator):
     return {"a": normal(m, k), "b": normal(k, n)}
 
 
-KERNEL = Kernel(
-    name="persistent_matmul",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         # three programs for more tiles than that, a last group that is not full
@@ -143,9 +143,6 @@ KERNEL = Kernel(
             requires=("tl-range-flatten",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 8.8e-8, 2.1e-4; bf16 is the rounding of the output, 1.8e-3
     tolerance={"fp32": 5e-7, "fp16": 1e-3, "bf16": 8e-3},
     uses=("dot",),

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # programs of the backward pass: one for every multiprocessor at the least, and enough elements on their way; rows of
 # each, at least, since each leaves a row of sums to be added up
@@ -155,8 +155,8 @@ def inputs(case, device, generator):
     return {"x": x, "weight": normal(width), "dy": normal(rows, width), "eps": eps}
 
 
-KERNEL = Kernel(
-    name="rms_norm",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-5x333", "fp32", {"M": 5, "N": 333}),
@@ -164,9 +164,6 @@ KERNEL = Kernel(
         Case("fp16-1x1", "fp16", {"M": 1, "N": 1}),
         Case("bf16-9x2050", "bf16", {"M": 9, "N": 2050}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 8.8e-8, 4.1e-4 (the row of one); bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 8e-3},
 )

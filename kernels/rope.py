@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -157,8 +157,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="rope",
+KERNEL = kernel_of(
+    globals(),
     batch="B",
     cases=(
         Case("fp32-t9-h3-1-d64", "fp32", {"B": 2, "T": 9, "HQ": 3, "HK": 1, "D": 64}),
@@ -171,9 +171,6 @@ KERNEL = Kernel(
         ),
         Case("bf16-t5-h32-8-d128", "bf16", {"B": 1, "T": 5, "HQ": 32, "HK": 8, "D": 128}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 3.6e-8, 2.0e-4; bf16 is the rounding of the output, 1.3e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

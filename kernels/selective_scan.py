@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LARGEST_BLOCK_D = 32
 BLOCK_T = 64
@@ -167,8 +167,8 @@ def inputs(case, device, generator):
 
 SCAN = {"associative": True}
 
-KERNEL = Kernel(
-    name="selective_scan",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("fp32-2x19x37-n16", "fp32", {"B": 2, "T": 19, "D": 37, "N": 16}),
         Case("fp16-1x1x1-n1", "fp16", {"B": 1, "T": 1, "D": 1, "N": 1}),
@@ -188,9 +188,6 @@ KERNEL = Kernel(
             requires=("scan-of-tuple",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.5e-7, 1.2e-4 (of a single element); bf16 is the rounding of the output, 2.0e-3
     tolerance={"fp32": 5e-6, "fp16": 1e-3, "bf16": 8e-3},
 )

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.selective_scan import inputs as forward_inputs
 from crosswarp.kernels.selective_scan import reference as forward_reference
 from crosswarp.kernels.selective_scan import softplus
@@ -214,8 +214,8 @@ def inputs(case, device, generator):
     return made
 
 
-KERNEL = Kernel(
-    name="selective_scan_backward",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         # a chunk of three tokens after a whole one; three blocks of channels, the last of five
         Case("fp32-2x19x37-n16", "fp32", {"B": 2, "T": 19, "D": 37, "N": 16}),
@@ -225,9 +225,6 @@ KERNEL = Kernel(
         # so many states that a program has four channels
         Case("fp16-3x32x5-n70", "fp16", {"B": 3, "T": 32, "D": 5, "N": 70}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # Measured in the interpreters: 2.3e-7, 3.9e-4 (of a single element), 1.9e-3; the last two round the outputs. In
     # fp32 as much is allowed as of the forward, whose exponentials it takes: a GPU's are not exact to the last bit.
     tolerance={"fp32": 5e-6, "fp16": 1.5e-3, "bf16": 8e-3},

@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -82,8 +82,8 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="sort",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-3x50", "fp32", {"M": 3, "N": 50, "transposed": 1}),
@@ -93,9 +93,6 @@ KERNEL = Kernel(
         Case("fp16-5x64-equals-down", "fp16", {"M": 5, "N": 64, "equals": 1, "descending": 1}),
         Case("bf16-2x130", "bf16", {"M": 2, "N": 130, "equals": 1}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing is computed
     tolerance={"fp32": 0.0, "fp16": 0.0, "bf16": 0.0},
 )

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # elements of a program, at most, and of a thread: one access of 16 bytes, 16 bits each
 LARGEST_BLOCK = 1024
@@ -121,8 +121,8 @@ def inputs(case, device, generator):
     return {"gate": both[:, :width], "up": both[:, width:], "dy": normal(rows, width)}
 
 
-KERNEL = Kernel(
-    name="swiglu",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-5x2049", "fp32", {"M": 5, "N": 2049}),
@@ -132,9 +132,6 @@ KERNEL = Kernel(
         Case("bf16-7x4096", "bf16", {"M": 7, "N": 4096}),
         Case("bf16-9x333", "bf16", {"M": 9, "N": 333}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.2e-7, 3.9e-4 (the row of one); bf16 is the rounding of the output, 1.7e-3
     tolerance={"fp32": 5e-6, "fp16": 2e-3, "bf16": 8e-3},
 )

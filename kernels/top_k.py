@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.launch import num_warps
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 LARGEST_BLOCK = 1024
 
@@ -98,8 +98,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "k": case.shape["K"]}
 
 
-KERNEL = Kernel(
-    name="top_k",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         # three rounds of candidates, some of them empty
@@ -114,9 +114,6 @@ KERNEL = Kernel(
             requires=("tuple-argument",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing is computed
     tolerance={"fp32": 0.0, "fp16": 0.0, "bf16": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -95,8 +95,8 @@ def inputs(case, device, generator):
 
 HAS_E4M3 = ("sm_89", "sm_9*", "sm_1*")
 
-KERNEL = Kernel(
-    name="typed_matmul",
+KERNEL = kernel_of(
+    globals(),
     batch="M",
     cases=(
         Case("fp32-ieee-65x129x77", "fp32", {"M": 65, "N": 129, "K": 77}),
@@ -130,9 +130,6 @@ KERNEL = Kernel(
             requires=("fp8",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.0e-7; int8 is exact; 4.2e-9 for sums of fp8, which a device may compute in fewer bits
     tolerance={"fp32": 5e-7, "int8": 0.0, "fp8": 1e-3},
     uses=("dot",),

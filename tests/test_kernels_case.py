@@ -9,6 +9,7 @@ import pytest
 
 import crosswarp.kernels as kernels
 from crosswarp.kernels import Case, Kernel
+from crosswarp.kernels.case import kernel_of
 
 
 def test_every_kernel_file_is_found():
@@ -40,6 +41,13 @@ def test_features_of_a_case_are_its_own_and_its_kernels():
     case = Case("a", "bf16", {}, requires=("autotune",))
     kernel = Kernel("k", (case,), dict, dict, dict, {"bf16": 1.0}, uses=("dot",))
     assert kernel.features(case) == {"autotune", "bf16", "dot"}
+
+
+def test_a_module_gives_its_kernel_a_name_and_its_functions():
+    module = {"__file__": "/suite/double.py", "inputs": dict, "launch": list}
+    case = Case("a", "fp32", {})
+    kernel = kernel_of(module, cases=(case,), launch=tuple)
+    assert kernel == Kernel("double", (case,), dict, tuple)
 
 
 def test_no_file_outgrows_the_house_style():

@@ -111,6 +111,14 @@ def test_a_suite_of_ones_own(made, tmp_path):
     assert "needs torch and triton and crosswarp and helper.py beside it" in text
 
 
+def test_a_kernel_of_the_suite_is_spelled_out(made):
+    text = made(kernel="flash_attention_one_pass")
+    call = text[text.index("\nKERNEL = ") :]
+    assert call.startswith('\nKERNEL = Kernel(\n    name="flash_attention_one_pass",\n    launch=')
+    assert call.count("inputs=") == call.count("reference=") == 1
+    assert "class Kernel:" in text and "kernel_of" not in text
+
+
 def test_what_other_packages_bring_stays_an_import_and_is_said(made, tmp_path):
     (tmp_path / "double.py").write_text(
         "import os, os.path\nimport small_math.factors as sf\nfrom small_math import *\nfrom other_one import two\n"

@@ -37,6 +37,7 @@ KINDS = {
     "kernal": ("import os\nKERNAL = make()\n", "misspelt"),
     "plural": ("KERNELS = [1]\n", "misspelt"),
     "own_name": ("x = 1\n\nsoftmax = Kernel()\n", "misspelt"),
+    "own_name_made": ("softmax = kernel_of(globals())\n", "misspelt"),
     "own_name_dotted": ("softmax = kernels.Kernel(name='x')\n", "misspelt"),
     "syntax": ("KERNEL = 1\n\ndef f(:\n", "syntax"),
     "nul": (b"KERNEL = 1\n\0", "syntax"),

@@ -14,8 +14,6 @@ from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: NameError: Cannot access global variable … from within @jit'ed function.
-    # Affected: Triton 3.3 and later, every target. Link: triton-lang/triton: code_generator.py of 3.2 and 3.3.
     # Breakpoint: none, they mean it; when no library annotates its globals.
     from triton.compiler.compiler import ASTSource
 

@@ -11,8 +11,6 @@ from ..tracing import builtin
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: AttributeError: module 'triton.language' has no attribute 'assume'. Affected: Triton < 3.2, every target.
-    # Link: triton-lang/triton#4396, which brought it; inductor of torch 2.8 to 2.10 writes it.
     # Breakpoint: Triton 3.2 has it; delete with the last column before it.
     import triton.language as tl
 

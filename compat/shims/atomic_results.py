@@ -36,8 +36,6 @@ _THREADS = 1024
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers where what an atomic operation returns is broadcast or transposed.
-    # Affected: Triton < 3.5, NVIDIA's targets. Link: triton-lang/triton#7402.
     # Breakpoint: Triton 3.5 hands what one thread got to those that hold copies (triton-lang/triton#7460).
     import triton.language.semantic as semantic
 

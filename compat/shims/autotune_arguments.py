@@ -45,9 +45,6 @@ def apply(patches: Patches) -> None:
     known_to_class = inspect.signature(own_init).parameters
     old = not features.benchmark_of_its_own(own_init)
 
-    # Symptom: TypeError: autotune() got an unexpected keyword argument 'cache_results' (before 3.4), 'do_bench' (before
-    # 3.2), 'use_cuda_graph', 'pre_hook' or 'post_hook' (before 3.0), and the same of Autotuner.__init__();
-    # `do_bench` is never called (3.2). Affected: Triton < 3.4, every target. Link: triton-lang/triton#5992 (do_bench).
     # Breakpoint: Triton 3.4 has every argument; delete with the last column before it.
     @functools.wraps(own)
     def autotune(*args, **kwargs):

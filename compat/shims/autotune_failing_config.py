@@ -13,9 +13,6 @@ from ..seams.attribute import around_call
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    # Symptom: RuntimeError: Internal Triton PTX codegen error, out of an autotuned launch; in Triton 2.3 also
-    # CompileTimeAssertionFailure. Affected: Triton < 3.3, CUDA targets.
-    # Link: state-spaces/mamba#904 (such configurations).
     # Breakpoint: Triton 3.3 raises PTXASError and drops it; delete with the last column before it.
     def bench_surviving(bench, self, *args, config, **meta):
         try:

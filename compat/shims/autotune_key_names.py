@@ -19,8 +19,6 @@ _ARG_NAMES, _KEY = 1, 3
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    # Symptom: ValueError: key contains names that are not kernel arguments (3.9); ValueError: '…' is not in list
-    # (before 3.2). Affected: Triton before 3.2, and 3.9. Link: triton-lang/triton#11602.
     # Breakpoint: none yet, 3.9.0 refuses. Delete when no library names such keys.
 
     def init(own_init: Any, self: Any, *args: Any, **kwargs: Any) -> None:

@@ -10,8 +10,6 @@ from ..seams.attribute import around_call
 def apply(patches: Patches) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    # Symptom: RuntimeError: 0 active drivers ([]). There should only be one. At import, from @triton.autotune.
-    # Affected: Triton 3.2 and 3.3, machines without a GPU (and the interpreter). Link: triton-lang/triton#6150.
     # Breakpoint: Triton 3.4 asks when it first measures; delete with the 3.3 column.
     def init_without_driver(init, self, *args, **kwargs):
         try:

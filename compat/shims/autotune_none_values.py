@@ -19,8 +19,6 @@ _LISTS = ("reset_to_zero", "restore_value", "reset_idx", "restore_idx")
 def apply(patches: Patches) -> None:
     import triton.runtime.autotuner as autotuner
 
-    # Symptom: AttributeError: 'NoneType' object has no attribute 'zero_' (or 'clone', 'copy_').
-    # Affected: Triton < 3.8, every target. Link: triton-lang/triton#10295.
     # Breakpoint: Triton 3.8 looks for None; delete with the last column before it.
 
     def init(own_init: Any, self: Any, *args: Any, **kwargs: Any) -> None:

@@ -25,9 +25,8 @@ _BATCHED = lazily(r"\btt\.dot\b[^\n]*?: *tensor<\d+x\d+x\d+x")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: SmallVector.h … Assertion `idx < size()', or: offsets must have the same rank as input.
-    # Affected: Triton 3.0 to 3.2; NVIDIA's targets.
-    # Link: triton-lang/triton#6157, #5620. Breakpoint: Triton 3.3 takes both.
+    # See also triton-lang/triton#5620.
+    # Breakpoint: Triton 3.3 takes both.
     from triton.language import semantic
 
     def dot_that_compiles(

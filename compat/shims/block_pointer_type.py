@@ -7,10 +7,7 @@ from ..record import Patches, Shim
 def apply(patches: Patches) -> None:
     from triton.language import core
 
-    # Symptom: AttributeError: '_aggregate_type' object has no attribute 'element_ty', of pointer.type.element_ty.
-    # Affected: Triton 3.8, every target; the interpreter too. Link: flagos-ai/FlagGems#4968, whose element-wise
-    # operators all say so. Breakpoint: Triton 3.9 has no block pointers (block_pointers); delete with the last column
-    # of 3.8.
+    # Breakpoint: Triton 3.9 has no block pointers (block_pointers); delete with the last column of 3.8.
     def element_ty(self):
         """Up to 3.7: the type of the block."""
         if not getattr(self.base_cls, "__triton_block_ptr__", False):

@@ -25,10 +25,6 @@ def apply(patches: Patches) -> None:
     own = {name: getattr(core, name) for name in ("make_block_ptr", "advance", "load", "store")}
     block_pointers.bare.update(own)
 
-    # Symptom: NotImplementedError: Block pointers have been removed in favor of the tensor descriptor API;
-    # AttributeError: advance; TypeError: load() got an unexpected keyword argument 'boundary_check'.
-    # Affected: Triton 3.9 and later, every target and lane.
-    # Link: triton-lang/triton#10833, fla-org/flash-linear-attention#1059, sgl-project/sglang#39381.
     # Breakpoint: none upstream, they are gone for good; delete when no library on any column calls make_block_ptr.
     @core.builtin
     def make_block_ptr(base, shape, strides, offsets, block_shape, order, _semantic=None):

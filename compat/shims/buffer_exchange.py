@@ -53,10 +53,7 @@ def _adders() -> Iterator[Tuple[Any, str]]:
         yield module.amd.passes.ttgpuir, "add_convert_to_buffer_ops"
 
 
-# Symptom: could not find LLVM intrinsic: "llvm.amdgcn.raw.ptr.buffer.atomic.exch" (3.6 to 3.8); of float64
-# LLVM ERROR: Cannot select: … BUFFER_ATOMIC_SWAP (3.9).
-# Affected: Triton 3.6 and later; gfx942 and gfx950, from 3.7 on RDNA 4, from 3.8 on gfx1250, from 3.9 on RDNA 3.
-# Link: triton-lang/triton#11019, #11904.
+# See also triton-lang/triton#11904.
 # Breakpoint: Triton 3.9 for all but float64; for that none yet, #11904 is open.
 SHIM = Shim(
     name="buffer_exchange",

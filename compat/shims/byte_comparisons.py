@@ -80,7 +80,6 @@ def _names_bytes(reached: Iterable[Any]) -> bool:
     return False
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.0, NVIDIA's targets. Link: llvm/llvm-project#81308.
 # Breakpoint: Triton 3.0 brings an LLVM that cuts a byte out before it compares it.
 SHIM = Shim(
     name="byte_comparisons",

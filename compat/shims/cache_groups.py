@@ -23,8 +23,6 @@ _FOLDER = "grp."
 def apply(patches: Patches) -> None:
     from triton.runtime.cache import FileCacheManager
 
-    # Symptom: NaN or wrong numbers with a TRITON_CACHE_DIR that processes share, gone when the cache is deleted.
-    # Affected: every Triton. Link: triton-lang/triton#11319 (closed), vllm-project/vllm#52413.
     # Breakpoint: none yet, 3.9.0 writes so. Delete when Triton publishes a group as a whole.
     put, put_group = FileCacheManager.put, FileCacheManager.put_group
     get_group = FileCacheManager.get_group

@@ -69,9 +69,7 @@ def _rewritten(ir: str) -> Optional[str]:
     return other if other != ir and chooses(ir, triton.__version__) else None
 
 
-# Symptom: a crash of the compiler at TritonAMDGPUCanonicalizePointers: Casting.h: cast<Ty>() argument of incompatible
-# type; ArrayRef.h: Invalid index; on 3.6 also "expected can narrow to be the same".
-# Affected: Triton 3.6 and later, AMD's targets. Link: triton-lang/triton#10381, #11321, #9859.
+# See also triton-lang/triton#9859.
 # Breakpoint: Triton 3.8 follows the hint where all have it; for the others none yet, #9859 is open.
 SHIM = Shim(
     name="chosen_pointers",

@@ -43,8 +43,6 @@ class Around(Mapping[str, Any]):
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: CompilationError: NameError('tl is not defined'), of a kernel that is made inside a function.
-    # Affected: before Triton 3.4, every target. Link: triton-lang/triton#3035, PR 7105.
     # Breakpoint: Triton 3.4 looks up what a kernel closes over.
     from triton.runtime.jit import JITFunction
 

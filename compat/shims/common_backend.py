@@ -24,9 +24,7 @@ _BEFORE = 14
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: ModuleNotFoundError: No module named 'triton.common'; AssertionError: target must be of GPUTarget type.
-    # Affected: Triton 3.0 and later beside torch 2.3, by torch.compile. Link: pytorch/pytorch#129639,
-    # triton-lang/triton#4250, pytorch/pytorch#128357.
+    # See also pytorch/pytorch#128357.
     # Breakpoint: none in Triton; delete with torch 2.3.
     if not in_window(_TORCH, torch_version() or "999"):
         return

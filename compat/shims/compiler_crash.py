@@ -65,8 +65,7 @@ def apply(patches: Patches) -> None:
     # Symptom: ArrayRef.h … Assertion `Index < Length' … failed, in TritonAMDGPUConvertToBufferOps.
     # Affected: Triton 3.6, AMD, num_stages 3. Link: triton-lang/triton#10701.
     # Breakpoint: Triton 3.7 compiles these kernels.
-    # Symptom: LLVM ERROR: operation destroyed but still has uses, then RuntimeError: PassManager::run failed.
-    # Affected: Triton 3.5 and 3.6, gfx942, num_stages 4. Link: triton-lang/triton#9175.
+    # See also triton-lang/triton#9175.
     # Breakpoint: Triton 3.7 compiles these kernels; delete the shim with the columns of both.
     def bench_surviving(bench, self, *args, config, **meta):
         _tuning.now = True

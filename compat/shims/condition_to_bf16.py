@@ -13,8 +13,6 @@ from ..tracing import value
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: 'llvm.uitofp' op result #0 must be floating point LLVM type; on 2.3 a SIGABRT after it.
-    # Affected: Triton < 3.2, every target. Link: the conversions of that release; no report found (2026-11-25).
     # Breakpoint: Triton 3.2 compiles it.
     import triton.language as tl
     from triton.language import semantic

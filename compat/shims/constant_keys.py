@@ -19,8 +19,6 @@ _KEPT = "_crosswarp_key"
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: wrong numbers: the kernel of an earlier value.
-    # Affected: before Triton 3.5, every target. Link: triton-lang/triton#7322, PR 7348.
     # Breakpoint: Triton 3.5 puts the values of constexprs into the key.
     from triton.runtime.jit import JITFunction
 

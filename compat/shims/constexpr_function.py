@@ -10,9 +10,6 @@ def apply(patches: Patches) -> None:
     import triton
     import triton.language as tl
 
-    # Symptom: module 'triton.language' has no attribute 'constexpr_function', or the same of module 'triton'; on 3.4,
-    # without a word, the kernel that was compiled before the function was changed.
-    # Affected: every Triton, every target. Link: vllm-project/vllm#39664, InternLM/lmdeploy#4379.
     # Breakpoint: Triton 3.5 moved it; delete when the columns before 3.5 are gone, and the code written for 3.4.
     in_triton, in_language = features.has_constexpr_function()
     if in_triton:

@@ -22,9 +22,6 @@ _TORCH_ALIGNMENT = 512
 def apply(patches: Patches) -> None:
     from triton.runtime import _allocation
 
-    # Symptom: RuntimeError: Kernel requires a runtime memory allocation, but no allocator was set.
-    # Affected: Triton 3.3 and later, NVIDIA. Link: triton-lang/triton#10002 (closed),
-    # fla-org/flash-linear-attention#825.
     # Breakpoint: none yet, 3.9.0 refuses. Delete when Triton allocates by itself.
     null = _allocation.NullAllocator
     refuse = null.__call__

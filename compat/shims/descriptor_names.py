@@ -11,11 +11,8 @@ from ..record import Patches, Shim
 def apply(patches: Patches) -> None:
     import triton.language as tl
 
-    # Symptom: module 'triton.language' has no attribute 'make_tensor_descriptor' (3.3), … has no attribute
-    # '_experimental_make_tensor_descriptor' (3.4 and later). Affected: Triton >= 3.3, every target.
-    # Link: dsl-learn/LeetGPU#11.
-    # Breakpoint: Triton 3.4 dropped "_experimental"; delete the first half with the last column of 3.3, the second
-    # when no library says _experimental_make_tensor_descriptor.
+    # Breakpoint: Triton 3.4 dropped "_experimental"; delete the first half with the last column of 3.3, the second when
+    # no library says _experimental_make_tensor_descriptor.
     for name, function in names().items():
         patches.set(tl, name, function)
 

@@ -16,8 +16,6 @@ def apply(patches: Patches) -> None:
 
     do_bench = testing.do_bench
 
-    # Symptom: TypeError: do_bench() got an unexpected keyword argument 'fast_flush'. Affected: Triton >= 3.2, every
-    # target. Link: triton-lang/triton#4485.
     # Breakpoint: none upstream; delete when no library passes it.
     @functools.wraps(do_bench)
     def do_bench_taking_both(*args, **kwargs):

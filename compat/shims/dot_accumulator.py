@@ -31,8 +31,6 @@ def apply(patches: Patches) -> None:
 
 
 def _fix(patches: Patches) -> None:
-    # Symptom: CompilationError: a bare AssertionError, at a tl.dot with an accumulator.
-    # Affected: Triton 3.5 to 3.7, every target. Link: triton-lang/triton#10341.
     # Breakpoint: Triton 3.8 takes the accumulator's type.
     import triton.language as tl
     from triton.language.semantic import TritonSemantic

@@ -13,8 +13,6 @@ def apply(patches: Patches) -> None:
     from ..old_arguments import NAMES
     from ..old_language import cast
 
-    # Symptom: TypeError: sum() got an unexpected keyword argument 'keep_dims'. Affected: Triton < 3.0, every target.
-    # Link: triton-lang/triton#3804.
     # Breakpoint: Triton 3.0 takes them; delete with the last column before it.
     for name, function in NAMES.items():
         patches.set(tl, name, function)

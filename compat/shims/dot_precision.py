@@ -18,9 +18,8 @@ _LESS_THAN_FULL = ("tf32", "tf32x3", "bf16x3", "bf16x6")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: input_precision must be one of ('ieee',). Got tf32. Affected: Triton 3.0 and later, AMD's targets.
-    # Breakpoint: Triton 3.3 takes tf32 for gfx942, 3.6 bf16x3 and bf16x6 for all of AMD's.
-    # Link: NVlabs/Sana#508. Triton's documentation lists each target's precisions, and calls it no fault.
+    # Breakpoint: Triton 3.3 takes tf32 for gfx942, 3.6 bf16x3 and bf16x6 for all of AMD's. Link: NVlabs/Sana#508.
+    # Triton's documentation lists each target's precisions, and calls it no fault.
     before_first_trace(patches, lambda code_generator: _fix(patches))
 
 

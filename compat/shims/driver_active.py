@@ -11,8 +11,6 @@ from ..record import Patches, Shim
 def apply(patches: Patches) -> None:
     from triton.runtime.driver import LazyProxy
 
-    # Symptom: AttributeError: 'CudaDriver' object has no attribute 'active'; libraries that catch it go on as if there
-    # were no GPU. Affected: Triton < 3.0, every target. Link: triton-lang/triton#4014.
     # Breakpoint: Triton 3.0 has it; delete with the last column before it.
     patches.set(LazyProxy, "active", property(_Active))
 

@@ -21,8 +21,6 @@ _FLIPS = lazily(r"\bflip\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: NaN beside an infinity; JoinOp::inferReturnTypes dies of two types; "Currently only support flipping the
-    # last dimension". Affected: Triton 3.0 to 3.3, every target, the interpreter too. Link: triton-lang/triton#5439.
     # Breakpoint: Triton 3.4 exchanges bits, along any dimension.
     import triton.language as tl
 

@@ -36,8 +36,7 @@ def in_order(ir: str) -> Optional[str]:
     return _LOOSE.sub(lambda match: match[1] if match[2] in beside else match[0], ir)
 
 
-# Symptom: silent wrong numbers. Affected: Triton 3.3 and later, every target.
-# Link: none known; triton-lang/triton#5748 brought it. Breakpoint: none yet, 3.9.0 is wrong.
+# Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="flattened_argmax",
     issue="flattened-argmax",

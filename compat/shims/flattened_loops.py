@@ -23,9 +23,7 @@ _FLATTENS = lazily(r"\bflatten\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: wrong numbers without an error: the inner loop's body runs in each iteration of the outer one.
-    # Affected: Triton 3.3, which brought flatten, to 3.8. Compiled kernels on every target; the interpreter is right.
-    # Link: triton-lang/triton#11740. Breakpoint: fixed in 3.9 by #11607 and #11688.
+    # Breakpoint: fixed in 3.9 by #11607 and #11688.
     from triton._C.libtriton import ir
 
     around_traced(patches, ir.builder, "create_for_op", create_for_op_in_order)

@@ -10,8 +10,6 @@ def apply(patches: Patches) -> None:
 
     own = tl.flip
 
-    # Symptom: TypeError: '<=' not supported between instances of 'int' and 'NoneType'. Affected: Triton >= 3.4, < 3.9,
-    # every target. Link: triton-lang/triton, python/triton/language/standard.py, flip; no report found.
     # Breakpoint: Triton 3.9 takes None again; delete with the last column before it.
     def flip(x, dim=None, _semantic=None, _generator=None):
         dim = -1 if value(dim) is None else dim

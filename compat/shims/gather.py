@@ -19,8 +19,7 @@ _GATHER = lazily(r"\bgather\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: module 'triton.language' has no attribute 'gather'. Affected: Triton < 3.3, every target.
-    # Link: triton-lang/triton#5479. Breakpoint: Triton 3.3 has it.
+    # Breakpoint: Triton 3.3 has it.
     import triton.language as tl
 
     from .. import gathering

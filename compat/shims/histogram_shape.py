@@ -11,9 +11,7 @@ from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: Loop-carried variable counts has initial type <(16,), int32> but is re-assigned to <[16], int32> in loop;
-    # all reduction inputs must have the same shape. Affected: Triton 3.0 and 3.1, every target.
-    # Link: triton-lang/triton#4860. Breakpoint: Triton 3.2 makes shapes of one kind of all that it is given.
+    # Breakpoint: Triton 3.2 makes shapes of one kind of all that it is given.
     import triton.language as tl
     from triton.language import semantic
 

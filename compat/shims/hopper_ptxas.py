@@ -117,9 +117,7 @@ def _driver_version() -> Optional[Tuple[int, int]]:
     return version.value // 1000, version.value % 1000 // 10
 
 
-# Symptom: wrong numbers without an error: matmuls of a masked, rounded matmul with 16 or 32 columns, four warps.
-# On 3.8: sums of small integers without a constant.
-# Affected: Triton 3.6 to 3.8, sm_90. Links: fla-org/flash-linear-attention#640 led to it; triton-lang/triton#11581.
+# See also triton-lang/triton#11581.
 # Breakpoint: Triton 3.9 assembles for Hopper with the newer one; delete with the last column before it.
 SHIM = Shim(
     name="hopper_ptxas",

@@ -24,9 +24,6 @@ def apply(patches: Patches) -> None:
 
     constexpr = tl.core.constexpr
 
-    # Symptom: AttributeError: 'int' object has no attribute 'value' (2.3); TypeError: unhashable type: 'constexpr'
-    # (before 3.5); Callable constexpr at index 1 is not supported (before 3.3). Affected: Triton < 3.5, every target.
-    # Link: triton-lang/triton#3762.
     # Breakpoint: Triton 3.0 has the operators, 3.3 the arguments, 3.5 the hash; delete with the last column before it.
     if not _compares(constexpr):
         for name in BINARY:

@@ -14,8 +14,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     builder, np = interpreter.InterpreterBuilder, interpreter.np
 
-    # Symptom: InterpreterError: ValueError('Unsupported data type') from tl.atomic_add on fp16.
-    # Affected: Triton 3.0 to 3.2, interpreter. Link: triton-lang/triton#4992, fixed by #5010.
     # Breakpoint: Triton 3.3 has it; delete with the last column before it.
     def add_halves(own, self, rmw_op, ptr, val, mask, sem, scope):
         if has_type(val, interpreter, tl.float16) and rmw_op == interpreter._ir.ATOMIC_OP.FADD:

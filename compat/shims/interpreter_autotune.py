@@ -18,9 +18,6 @@ from ..seams.attribute import around_call
 def apply(patches: Patches, interpreter: Any) -> None:
     from triton.runtime.autotuner import Autotuner
 
-    # Symptom: RuntimeError: 0 active drivers ([]), or Found no NVIDIA driver on your system, at the first launch of
-    # a kernel with several configurations. Affected: Triton 3.0 and later, interpreter without a GPU.
-    # Link: triton-lang/triton#4496, which brought the driver's benchmarker.
     # Breakpoint: when the interpreter's autotuner measures nothing; delete with the last column before that.
     def bench_nothing(bench, self, *args, config, **meta):
         if not _interpreted(self.fn):

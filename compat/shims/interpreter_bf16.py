@@ -31,9 +31,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     builder = interpreter.InterpreterBuilder
 
-    # Symptom: wrong numbers (6.6e10 for a dot of small ones), comparisons by pattern, casts to bf16 rounded to zero.
-    # Affected: Triton 3.0 and later, interpreter. Link: triton-lang/triton#11584 and #10945, both closed as not
-    # supported.
     # Breakpoint: when Triton's interpreter computes bf16 on values; delete with the last column before that.
     def wide(value: Any) -> Any:
         if not has_type(value, interpreter, tl.bfloat16):

@@ -15,8 +15,6 @@ from ..seams.attribute import around
 def apply(patches: Patches, interpreter: Any) -> None:
     np, reduce = interpreter.np, interpreter.ReduceOps
 
-    # Symptom: tl.sum(x > 0) is 1 in the interpreter and 0 or 1 compiled. Affected: Triton 3.0 to 3.2, interpreter.
-    # Link: triton-lang/triton#5763, which gave tl.sum of small integers 32 bits.
     # Breakpoint: Triton 3.3 promotes; delete with the last column before it.
     def sum_in_one_bit(own, self, input):
         if input.handle.data.dtype != bool:

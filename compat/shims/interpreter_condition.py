@@ -12,8 +12,6 @@ from ..record import Patches, Shim
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    # Symptom: a kernel that does not end. Affected: Triton 3.5 to 3.8, interpreter.
-    # Link: triton-lang/triton#11402, fixed by #11403.
     # Breakpoint: Triton 3.9 asks what is wrapped; delete with the last column before it.
     def holds(self: Any) -> bool:
         note_acted(SHIM.name)

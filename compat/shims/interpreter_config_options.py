@@ -17,9 +17,6 @@ OPTIONS = (
 
 @once_imported
 def apply(patches: Patches, interpreter: Any) -> None:
-    # Symptom: TypeError: kernel() got an unexpected keyword argument 'num_buffers_warp_spec'.
-    # Affected: Triton 3.2, interpreter, autotuned kernels.
-    # Link: triton-lang/triton#5622 brought the options. 3.3 has the fix, #5164: keep what the signature holds.
     # Breakpoint: Triton 3.3; delete with the 3.2 column.
     def call_without_options(call, self, *args, **kwargs):
         dropped = [name for name in OPTIONS if name in kwargs and name not in self.arg_names]

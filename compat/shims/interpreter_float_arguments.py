@@ -17,9 +17,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     np, convert = interpreter.np, interpreter._implicit_cvt
 
-    # Symptom: the interpreter's numbers have 16 bits where the compiled kernel's have 32.
-    # Affected: Triton 3.2 and later, interpreter; before, both promote to 32 bits.
-    # Link: triton-lang/triton#5965 (scalars are not tensors there).
     # Breakpoint: when the interpreter makes tensors of float arguments; delete with the last column before that.
     def convert_floats(arg):
         if not isinstance(arg, float):

@@ -14,9 +14,7 @@ def apply(patches: Patches, interpreter: Any) -> None:
 
     np, convert = interpreter.np, interpreter._convert_float
 
-    # Symptom: x.to(tl.float8e4nv) is half or twice what it should be (4 for 8) where rounding carries into the
-    # exponent; ties go away from zero; NaN and infinity become numbers. Affected: Triton 3.0 and later, interpreter.
-    # Link: triton-lang/triton#8322, open fixes #9808, #11667 and #11897.
+    # See also triton-lang/triton#11667, triton-lang/triton#11897.
     # Breakpoint: when one of those fixes is published; delete with the last column before it.
     def convert_values(input, input_dtype, output_dtype, rounding_mode):
         names = {dtype.name for dtype in (input_dtype, output_dtype) if dtype.is_fp8()}

@@ -31,9 +31,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
     ours: Dict[Any, Any] = {}
     tried: List[bool] = []
 
-    # Symptom: TypeError: unsupported operand type(s) for +: 'NoneType' …, "cannot convert None", or ValueError:
-    # Did you forget to add @triton.jit ? Affected: Triton 3.0 and later, interpreter.
-    # Link: triton-lang/triton#8825, #10366 (closed).
     # Breakpoint: when the interpreter has extern_elementwise; delete with the last column before that.
     def create_extern_elementwise(self, lib_name, lib_path, symbol, args, ret_type, is_pure):
         function = gpu_math.function(symbol)

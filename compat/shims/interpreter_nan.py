@@ -13,8 +13,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
     np, builder, reduce = interpreter.np, interpreter.InterpreterBuilder, interpreter.ReduceOps
     none = interpreter._ir.PROPAGATE_NAN.NONE
 
-    # Symptom: NaN from tl.maximum, tl.minimum, tl.clamp and (before 3.5) tl.max, tl.min of a block with one NaN.
-    # Affected: Triton 3.0 to 3.7, interpreter. Link: triton-lang/triton#10333, #7349.
     # Breakpoint: Triton 3.8 takes numpy's fmax and fmin; delete with the last column before it.
     def minimum(own, self, lhs, rhs):
         note_acted(SHIM.name)

@@ -30,9 +30,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
         return
     wanted, why = wanted_numpy
 
-    # Symptom: outputs that keep their zeros, 1e19 or nan (3.0, 3.1); TypeError: only 0-dimensional arrays can be
-    # converted to Python scalars (3.2 to 3.6). Affected: before Triton 3.7, interpreter.
-    # Link: triton-lang/triton#9171, fixed by #9172; gpu-mode/lectures#47 for numpy 2.
     # Breakpoint: Triton 3.7 works with every numpy so far; delete with the last column before it.
     def refuse(self, *args, **kwargs):
         note_acted(SHIM.name)

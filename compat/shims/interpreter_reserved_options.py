@@ -14,11 +14,8 @@ from ..seams.attribute import around
 def apply(patches: Patches, interpreter: Any) -> None:
     reserved = frozenset(interpreter.RESERVED_KWS) - {"grid"}
 
-    # Symptom: TypeError: kernel() missing 1 required positional argument: 'num_warps'.
-    # Affected: Triton < 3.3, interpreter.
-    # Link: the same cause as linkedin/Liger-Kernel#215, in the interpreter.
-    # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column
-    # before it.
+    # Breakpoint: Triton 3.3 keeps the keywords that the kernel's signature holds; delete with the last column before
+    # it.
     def call_binding_first(call, self, *args, **kwargs):
         signature = inspect.signature(self.fn)
         if reserved.intersection(kwargs, signature.parameters):

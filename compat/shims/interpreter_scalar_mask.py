@@ -16,8 +16,6 @@ def apply(patches: Patches, interpreter: Any) -> None:
     builder, tl = interpreter.InterpreterBuilder, interpreter.tl
     splat = builder.create_splat
 
-    # Symptom: ValueError: mask has unsupported dtype. Affected: Triton 3.9, interpreter.
-    # Link: create_splat in Triton's interpreter.py; no report was found.
     # Breakpoint: delete when comparisons of scalars are of type int1 in the interpreter.
     def splat_of_its_own_type(self, ret_ty, arg):
         if arg.data.dtype == bool and arg.dtype != tl.int1:

@@ -14,9 +14,6 @@ from ..tracing import MARK
 def apply(patches: Patches, interpreter: Any) -> None:
     import triton.language as tl
 
-    # Symptom: AttributeError: 'NoneType' object has no attribute 'create_exp' (up to 3.3), … 'to_tensor' (since), at
-    # x.exp(). Affected: Triton >= 3.0, < 3.9, interpreter. Link: triton-lang/triton, language/math.py: the method is
-    # made before the function is marked as a builtin, so the interpreter passes it over.
     # Breakpoint: Triton 3.9 marks it; delete with the last column before it.
     for name, method in list(vars(tl.tensor).items()):
         function = vars(tl).get(name)

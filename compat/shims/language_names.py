@@ -18,8 +18,6 @@ def apply(patches: Patches) -> None:
     from ..old_language import range as hinted_range
     from ..old_methods import methods
 
-    # Symptom: AttributeError: module 'triton.language' has no attribute 'rsqrt'. Affected: Triton < 3.0, every target.
-    # Link: intel/intel-xpu-backend-for-triton#841 (rsqrt), Hprairie/Bi-Mamba2#2 (flip).
     # Breakpoint: Triton 3.0 has them all; delete with the last column before it.
     for name, function in NAMES.items():
         if not hasattr(tl, name):

@@ -10,9 +10,6 @@ def apply(patches: Patches) -> None:
 
     import triton.language as tl
 
-    # Symptom: ImportError: cannot import name 'libdevice' from 'triton.language.extra'; module
-    # 'triton.language.extra.cuda' has no attribute 'libdevice'. Affected: Triton < 3.0, every target.
-    # Link: triton-lang/triton#3748.
     # Breakpoint: Triton 3.0 has these modules; delete with the last column before it.
     modules = Items(sys.modules)
     for owner in (tl.extra, tl.extra.cuda):

@@ -11,8 +11,6 @@ def apply(patches: Patches) -> None:
 
     from ..libdevice_names import missing_from_math
 
-    # Symptom: AttributeError: module 'triton.language.math' has no attribute 'tanh'. Affected: Triton >= 3.0, every
-    # target. Link: triton-lang/triton#4938.
     # Breakpoint: none upstream; delete when no library that runs on 3.0 and later still calls tl.math.tanh.
     for name, function in missing_from_math().items():
         patches.set(tl.math, name, function)

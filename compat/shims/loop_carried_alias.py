@@ -24,9 +24,6 @@ from ..seams.trace import before_first_trace
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: wrong numbers without an error, often a loop less; seen in a group norm that kept its last tile.
-    # Affected: Triton 3.5 and later, every target, compiled kernels only: the interpreter is right.
-    # Link: triton-lang/triton#7200, which brought the comparison of values; not reported.
     # Breakpoint: none yet, 3.9.0 has it. Delete when Triton carries what a loop's body assigns, or compares the names.
     before_first_trace(patches, lambda code_generator: _fix(code_generator, patches))
 

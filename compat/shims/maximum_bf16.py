@@ -17,8 +17,6 @@ from ..tracing import builtin
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: 'llvm.intr.maxnum' op operand #0 must be floating point LLVM type, but got 'i16', then SIGABRT.
-    # Affected: Triton < 3.0, NVIDIA's targets. Link: triton-lang/triton#2677.
     # Breakpoint: Triton 3.0 converts to float32 by itself.
     from triton.language import core, math
 

@@ -19,8 +19,6 @@ NAMES = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none but the time; `metadata.num_warps` is 4 where the kernel's own num_warps is another number.
-    # Affected: every Triton, every target. Link: linkedin/Liger-Kernel#215 (the same parameter, by keyword).
     # Breakpoint: none upstream. Delete when launches take these options from the bound parameters.
     def compile_as_seen(compile_, src, args, kwargs):
         seen = _seen_by_kernel(src, args, kwargs)

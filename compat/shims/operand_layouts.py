@@ -155,9 +155,8 @@ def _by_halves(dot: "re.Match[str]", name: str) -> List[str]:
     return [dot["indent"] + line for line in lines]
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.3, NVIDIA's targets (of Hopper's: products under 64 rows).
-# And a SIGSEGV, or "idx < size()", of a float32 product with an operand of eight bits.
-# Link: triton-lang/triton#3580, #1949, #2853. Breakpoint: Triton 3.3 lays each operand out by itself.
+# See also triton-lang/triton#1949, triton-lang/triton#2853.
+# Breakpoint: Triton 3.3 lays each operand out by itself.
 SHIM = Shim(
     name="operand_layouts",
     issue="triton-3580",

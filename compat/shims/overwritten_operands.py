@@ -64,8 +64,7 @@ def zero_behind(ptx: str) -> Optional[str]:
     return "\n".join(line for number, line in enumerate(made) if number not in dropped)
 
 
-# Symptom: silent wrong numbers in memory, or an illegal memory access. Affected: every Triton, NVIDIA's targets.
-# Link: none known. Breakpoint: none yet, 3.9.0 is wrong.
+# Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="overwritten_operands",
     issue="overwritten-operand",

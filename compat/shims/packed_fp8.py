@@ -52,8 +52,6 @@ def packed_otherwise(ptx: str) -> Optional[str]:
     return None if other == ptx else other
 
 
-# Symptom: none; bytes of something else in an fp8 tile that is stored transposed beside itself.
-# Affected: Triton 3.4 to 3.6, sm_89 and newer. Link: triton-lang/triton#11111, of other PTX and the same ptxas.
 # Breakpoint: Triton 3.7 writes other PTX, which ptxas 12.8 gets right.
 SHIM = Shim(
     name="packed_fp8",

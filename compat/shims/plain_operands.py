@@ -13,9 +13,6 @@ from ..record import Patches, Shim
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: TypeError: unsupported operand type(s) for <<: 'int' and 'NotImplementedType', or a conditional that does
-    # not accept objects of type NotImplementedType. Affected: Triton < 3.4, every target.
-    # Link: no report was found; inductor of torch 2.15 writes it for argmax and argmin.
     # Breakpoint: Triton 3.4 does this itself; delete with the last column before it.
     from triton.compiler.code_generator import CodeGenerator
     from triton.language import constexpr

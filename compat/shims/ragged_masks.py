@@ -87,8 +87,6 @@ def _with_contiguity(copy: "re.Match[str]", name: str) -> List[str]:
     ]
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.2, NVIDIA's targets. Link: triton-lang/triton#1289, which has the
-# pipeline check that a mask allows four bytes. The copy's lowering did not check how many it allows.
 # Breakpoint: Triton 3.2 splits a copy by its mask.
 SHIM = Shim(
     name="ragged_masks",

@@ -62,7 +62,6 @@ def _plain(text: str, operation: str, plain: Set[str]) -> bool:
     return operation in _LOADED or ("scf." not in operation and plain.issuperset(operands))
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.0, every target. Link: triton-lang/triton#3214.
 # Breakpoint: Triton 3.0 takes equality for what it is.
 SHIM = Shim(
     name="range_equality",

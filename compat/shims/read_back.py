@@ -82,8 +82,7 @@ def _may_store_above_a_load(reached: Iterable[Any]) -> bool:
     return may_store_above_a_load(reached)
 
 
-# Symptom: silent wrong numbers. Affected: Triton 3.0 to 3.9, NVIDIA's targets.
-# Link: triton-lang/triton#8259 (closed). Breakpoint: none yet, 3.9.0 is wrong.
+# Breakpoint: none yet, 3.9.0 is wrong.
 SHIM = Shim(
     name="read_back",
     issue="triton-8259",

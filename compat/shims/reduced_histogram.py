@@ -75,8 +75,6 @@ def _converted(
     return lines
 
 
-# Symptom: none; wrong numbers. Affected: Triton 3.0 to 3.4, every target.
-# Link: triton-lang/triton#6987, fixed by #7938.
 # Breakpoint: Triton 3.5 asks the layout which lanes and warps hold copies.
 SHIM = Shim(
     name="reduced_histogram",

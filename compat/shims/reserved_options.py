@@ -11,8 +11,6 @@ from ..seams.runs import around_run
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: TypeError: missing a required argument: 'num_warps'. Affected: Triton < 3.0, every target.
-    # Link: linkedin/Liger-Kernel#215.
     # Breakpoint: Triton 3.0 binds the signature first; delete with the last column before it.
     def run_binding_first(run, kernel, args, kwargs):
         if RESERVED.intersection(kwargs, kernel.arg_names):

@@ -35,9 +35,6 @@ def _adders() -> Iterator[Tuple[Any, str]]:
     yield module.passes.ttgpuir, "add_remove_layout_conversions"
 
 
-# Symptom: ScanOpToLLVM.cpp … AddPartialReduce … Assertion failed, then RuntimeError: PassManager::run failed; or
-# none, and wrong sums of 4 and 8 rows, of 16 beside a product.
-# Affected: Triton 3.3 to 3.6; NVIDIA's targets. Link: triton-lang/triton#7817.
 # Breakpoint: Triton 3.7 compiles these kernels.
 SHIM = Shim(
     name="scanned_product",

@@ -85,8 +85,6 @@ def _instead(select: "re.Match[str]", name: str) -> List[str]:
     return [select["indent"] + line for line in made]
 
 
-# Symptom: silent wrong numbers (3.3, 3.4), or "PassManager::run failed" at TritonGPUReduceDataDuplication (3.5 and
-# later). Affected: Triton >= 3.3, NVIDIA's targets. Link: triton-lang/triton#10285 is of the second.
 # Breakpoint: none yet, 3.9.0 refuses it.
 SHIM = Shim(
     name="selected_operands",

@@ -34,8 +34,6 @@ _SHAPE = lazily(r"tensor<((?:\d+x)+)")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none; every element is the total, where sums of fewer than 32 elements get another dimension.
-    # Affected: Triton 3.0 to 3.2, every target. Link: triton-lang/triton#5840 fixes it among other things.
     # Breakpoint: Triton 3.3 knows which lanes hold copies.
     import triton.language as tl
     from triton.language import semantic

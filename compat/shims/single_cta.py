@@ -46,12 +46,7 @@ _Split = Tuple[int, ...]
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: PlanCTA.cpp, ReduceOpToLLVM.cpp, ArrayRef.h, StorageUniquerSupport.h, SmallVector.h … Assertion … failed;
-    # LLVM ERROR: Invalid bases passed to LinearLayout; 'nvvm.mapa' op result; failed to legalize 'ttg.local_load'.
-    # Before 3.2 wrong products (3.0, 3.1), and a tile transposed out of bounds (2.3); before 3.7 wrong products of what
-    # is stored as well; on 3.3 an illegal instruction; from 3.3 on gathers that are refused or wrong; on 3.8 and 3.9
-    # products that race with the other block, and on 3.9 such of a tile with itself that are refused.
-    # Affected: every release, sm_90, num_ctas 2 and more. Link: triton-lang/triton#11808, and PR 11877 of gathers.
+    # See also triton-lang/triton#11877.
     # Breakpoint: Triton 3.9 plans clusters anew; no release reads what another block gathers from.
     guard.prepare(patches)
     around_compile(patches, _compile)

@@ -32,8 +32,6 @@ _PARAMETER = lazily(r"[iu](8|16)\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none; sums and products of small integers and numbers do not wrap around, and are stored so.
-    # Affected: Triton < 3.2, every target. Link: triton-lang/triton#4613.
     # Breakpoint: Triton 3.2 gives a number the type of the tensor beside it.
     import triton.language as tl
     from triton.language import core, semantic

@@ -20,7 +20,6 @@ _SORTS = lazily(r"\bsort\b")
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: none; wrong numbers, or NaN. Affected: Triton < 3.4, every target. Link: triton-lang/triton#5999.
     # Breakpoint: Triton 3.4 exchanges bits without adding floats up.
     import triton.language as tl
 

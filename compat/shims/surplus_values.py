@@ -11,9 +11,6 @@ from ..seams.trace import before_first_trace
 def apply(patches: Patches) -> None:
     from triton.language import core
 
-    # Symptom: ValueError('too many values to unpack (expected 2)'), in the backward of flash-linear-attention 0.3.2's
-    # delta rule for one. Affected: Triton 3.9 and later, every target, compiled kernels only: the interpreter is
-    # Python, which has always refused it. Link: triton-lang/triton#11053.
     # Breakpoint: none upstream, Triton now does as Python does. Delete when no library on any column relies on it.
     def fix(code_generator):
         sanitize = code_generator._sanitize_target_value

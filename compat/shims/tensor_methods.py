@@ -9,9 +9,6 @@ def apply(patches: Patches) -> None:
 
     from ..tracing import method_of
 
-    # Symptom: RuntimeError: Cannot call @triton.jit'd outside of the scope of a kernel, at x.sum(0). Affected: Triton
-    # >= 3.0, < 3.4, every target; the interpreter is right. Link: triton-lang/triton, language/core.py,
-    # _tensor_member_fn: the method calls the function of @triton.jit instead of handing it to the code generator.
     # Breakpoint: Triton 3.4 has methods of @triton.jit; delete with the last column before it.
     for name in list(vars(tl.tensor)):
         function = vars(tl).get(name)

@@ -66,9 +66,7 @@ def _unrolled(turns: ast.expr) -> bool:
     return getattr(called, "attr", getattr(called, "id", "")) == "static_range"
 
 
-# Symptom: wrong numbers from a loop that adds up, or OptimizeThreadLocality.cpp … isa<BlockArgument>(accumOperand),
-# or … loopResult.hasOneUse(). Affected: every Triton to 3.9, every target; read inside the loop, in a branch and in
-# an inner loop, used twice: before 3.9. Link: triton-lang/triton#11836, #11269, #11305, #11682.
+# See also triton-lang/triton#11269, triton-lang/triton#11305, triton-lang/triton#11682.
 # Breakpoint: none yet for -= and decay, fixed on main by #11370.
 SHIM = Shim(
     name="thread_locality",

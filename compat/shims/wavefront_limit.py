@@ -12,11 +12,8 @@ from ..seams.launches import around_compile
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: Triton Error [HIP]: Code: 1, Messsage: invalid argument; since Triton 3.4: out of resource: threads,
-    # Required: 2048, Hardware limit: 1024. Affected: every Triton with an AMD backend (3.0 and later), warps of 64.
-    # Link: linkedin/Liger-Kernel#231, triton-lang/triton#4128.
-    # Breakpoint: none upstream; Triton refuses what does not fit, which it should. Delete when no library
-    # hard-codes it.
+    # Breakpoint: none upstream; Triton refuses what does not fit, which it should. Delete when no library hard-codes
+    # it.
     def compile_within_limit(compile_, src, args, kwargs):
         options = kwargs.get("options") or {}
         asked = options.get("num_warps")

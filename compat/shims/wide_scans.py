@@ -121,7 +121,6 @@ def _integers(text: str, between: str = ",") -> List[int]:
     return [int(number) for number in text.split(between)]
 
 
-# Symptom: none; wrong numbers. Affected: Triton < 3.0. Link: triton-lang/triton#3017, fixed by #3283.
 # Breakpoint: Triton 3.0 scans each column by itself.
 SHIM = Shim(
     name="wide_scans",

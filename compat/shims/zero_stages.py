@@ -15,9 +15,6 @@ STAGES = 2
 
 
 def apply(patches: Patches) -> None:
-    # Symptom: AssertionError: Triton AMD backend pipeliner has been updated (3.2, 3.3), global prefetch control must be
-    # in [0, ) (3.4, 3.5). Affected: Triton 3.2 to 3.5, AMD with matrix cores.
-    # Link: pytorch/pytorch#139182; inductor of torch 2.5 writes it for products.
     # Breakpoint: Triton 3.6 compiles it; delete with the last column before it.
     from triton.backends import backends
 

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE, TURNS = 32, 4
 SHAPE = {"size": SIZE, "turns": TURNS}
@@ -54,16 +54,13 @@ def inputs(case, device, generator):
     return {"a": a, "b": b, "scale": normal(TURNS).to(device)}
 
 
-KERNEL = Kernel(
-    name="advanced_scalar",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("advanced-3stages", "fp16", SHAPE, options={"advance": True, "num_stages": 3}),
         Case("advanced-2stages", "fp16", SHAPE, options={"advance": True, "num_stages": 2}),
         Case("indexed-3stages", "fp16", SHAPE, options={"advance": False, "num_stages": 3}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # the sums are of fp32 on both sides
     tolerance={"fp16": 1e-3},
     uses=("dot",),

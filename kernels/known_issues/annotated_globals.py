@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK: tl.constexpr = 64
 FACTOR: tl.constexpr = 3
@@ -31,13 +31,10 @@ def inputs(case, device, generator):
     return {"x": x.to(device)}
 
 
-KERNEL = Kernel(
-    name="annotated_globals",
+KERNEL = kernel_of(
+    globals(),
     # an interpreter reads what Python has
     cases=(Case("two", "fp32", {"N": 333}, ("compile", "emulate", "device"), ("sm_80",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: the rounding of a product
     tolerance={"fp32": 2e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -33,12 +33,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="assumptions",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("rows", "fp32", {"M": 2, "N": BLOCK}, targets=("sm_80", "sm_90", "gfx942")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # small integers are exact
     tolerance={"fp32": 0.0},
 )

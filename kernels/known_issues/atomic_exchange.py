@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 256
 
@@ -38,16 +38,13 @@ def inputs(case, device, generator):
 
 TARGETS = ("gfx9*", "gfx11*", "gfx12*")
 
-KERNEL = Kernel(
-    name="atomic_exchange",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("tile", "fp32", {"N": SIZE}, targets=TARGETS),
         # the interpreter exchanges no floats
         Case("double", "fp32", {"N": SIZE}, ("compile", "emulate", "device"), TARGETS),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("atomic",),
     # integers
     tolerance={"fp32": 0.0},

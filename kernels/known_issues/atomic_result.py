@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS = 32
 
@@ -48,8 +48,8 @@ def inputs(case, device, generator):
 
 NVIDIA = ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="atomic_result",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("one", "fp32", {"N": 1}, targets=NVIDIA),
         Case("row-16", "fp32", {"N": 16}, targets=NVIDIA),
@@ -58,9 +58,6 @@ KERNEL = Kernel(
         Case("half", "fp16", {"N": 64}, lanes=("compile", "emulate", "device"), targets=NVIDIA),
         Case("long", "fp32", {"N": 32}, targets=NVIDIA),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("atomic",),
     # integers
     tolerance={"fp32": 0.0, "fp16": 0.0},

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -56,12 +56,9 @@ def _another_torch():
     return f"torch {torch.__version__} tells Triton in another way what it knows of arguments"
 
 
-KERNEL = Kernel(
-    name="attrs_descriptor",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("described", "fp32", {"N": 50}, ("compile", "device"), ("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
     uses=("attrs-descriptor",),

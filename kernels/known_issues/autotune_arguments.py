@@ -8,7 +8,7 @@ import triton
 import triton.language as tl
 from triton.runtime.autotuner import Autotuner
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -60,8 +60,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="autotune_arguments",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("plain", "fp32", {"N": 333}, targets=("sm_80",)),
         *(
@@ -77,9 +77,6 @@ KERNEL = Kernel(
             for way in ("do-bench", "cache-results", "class")
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one rounding
     tolerance={"fp32": 1e-6},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -40,8 +40,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="autotune_failing_config",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("plain", "fp32", {"N": 333}, targets=("sm_80",)),
         Case(
@@ -54,8 +54,5 @@ KERNEL = Kernel(
             requires=("autotune", "inline-asm"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-7},
 )

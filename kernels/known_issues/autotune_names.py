@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -40,16 +40,13 @@ def _case(name, **options):
     return Case(name, "fp32", {"N": 333}, lanes, ("sm_80",), options, requires=("autotune",))
 
 
-KERNEL = Kernel(
-    name="autotune_names",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         _case("key", key=("N", "CHUNKS")),
         _case("zero-none", reset_to_zero=["sum_ptr"]),
         _case("restore-none", restore_value=["sum_ptr"]),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one rounding
     tolerance={"fp32": 1e-6},
 )

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 from triton.runtime import driver
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 class _NoDriver:
@@ -60,8 +60,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="autotune_needs_driver",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("plain", "fp32", {"N": 333}, targets=("sm_80",)),
         Case(
@@ -74,8 +74,5 @@ KERNEL = Kernel(
             requires=("autotune",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -44,8 +44,8 @@ def inputs(case, device, generator):
     return {"a": a, "b": b, "precision": case.id.split("-")[0], "warps": case.shape["warps"]}
 
 
-KERNEL = Kernel(
-    name="batched_dot",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         # aborts the compiler of 3.0 to 3.2
         Case("ieee-fp32", "fp32", {"batch": 2, "K": 64, "warps": 4}, targets=("sm_80", "sm_90")),
@@ -54,9 +54,6 @@ KERNEL = Kernel(
         # aborts the compiler of 3.0 and 3.1
         Case("ieee-fp16-cdna", "fp16", {"batch": 2, "K": 64, "warps": 4}, targets=("gfx942",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot-3d",),
     tolerance={"fp32": 2e-6, "fp16": 2e-6},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BATCH, SIZE, DEPTH = 2, 64, 128
 
@@ -32,9 +32,8 @@ def launch():
     return {"c": c}
 
 
-KERNEL = Kernel(
-    name="batched_scaled_dot",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("mxfp8", "int8", {}, lanes=("compile",), targets=("sm_120",)),),
-    launch=launch,
     uses=("dot-3d", "dot-scaled"),
 )

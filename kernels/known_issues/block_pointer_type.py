@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -34,12 +34,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="block_pointer_type",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("half", "fp16", {"N": 1000}, targets=("sm_90",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one rounding, of a product with a power of two: none but where it is subnormal
     tolerance={"fp16": 1e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 32
 
@@ -67,8 +67,8 @@ def inputs(case, device, generator):
     return {"a": normal(m, k), "b": normal(k, n)}
 
 
-KERNEL = Kernel(
-    name="block_pointers",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case(
             "fp16-37x50x41",
@@ -83,9 +83,6 @@ KERNEL = Kernel(
             targets=("sm_90", "sm_80", "gfx942"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 2.1e-4, the rounding of the output
     tolerance={"fp16": 1e-3},
     uses=("dot",),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -43,14 +43,11 @@ def inputs(case, device, generator):
     return {"x": x.to(device), "two": case.id == "tile"}
 
 
-KERNEL = Kernel(
-    name="carried_store",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("row", "fp32", {"T": 5, "N": 128}, targets=("sm_90", "gfx942")),
         Case("tile", "fp32", {"T": 5, "N": 256}, targets=("sm_90", "gfx942")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 5e-6},
 )

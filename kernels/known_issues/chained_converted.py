@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.known_issues.chained_int8 import inputs as inputs_of_int8
 from crosswarp.kernels.known_issues.chained_int8 import reference as product_of_three
 
@@ -91,8 +91,8 @@ def _inputs_carried(case, device, generator):
     return {**given, "behind": case.id == "behind-loop"}
 
 
-KERNEL = Kernel(
-    name="chained_converted",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("few-rows", "fp16", {"M": 16, "K": 32, "N": 16}, targets=("sm_80", "sm_90"), options={"num_warps": 1}),
         Case("tile", "fp16", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
@@ -102,9 +102,6 @@ KERNEL = Kernel(
         Case("behind-loop", "fp16", {"TURNS": 2, "M": 64, "N": 32}, targets=("sm_80",), options={"num_warps": 4}),
         Case("bfloat16", "bf16", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90"), options={"num_warps": 4}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # small integers, exact in either type
     tolerance={"fp16": 0.0, "bf16": 0.0},

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -39,15 +39,12 @@ def inputs(case, device, generator):
     return {"a": whole(M, K, first), "b": whole(K, K, first), "v": whole(K, N, torch.int8)}
 
 
-KERNEL = Kernel(
-    name="chained_int8",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("half", "fp16", {"M": 16, "K": 32, "N": 16}, targets=("sm_80", "sm_90")),
         Case("int8", "int8", {"M": 64, "K": 64, "N": 64}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers, exact
     tolerance={"fp16": 0.0, "int8": 0.0},

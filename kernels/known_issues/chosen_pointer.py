@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel, current_target
+from crosswarp.kernels.case import Case, current_target, kernel_of
 
 SIZE = 64
 
@@ -128,8 +128,8 @@ def _tiles_by_branches():
 
 REQUIRES = {"elif": "branch-pointer", "loaded": "branch-pointer", "early-tile": "branch-tile"}
 
-KERNEL = Kernel(
-    name="chosen_pointer",
+KERNEL = kernel_of(
+    globals(),
     # the interpreter has no pointers to be chosen
     cases=tuple(
         Case(
@@ -141,9 +141,6 @@ KERNEL = Kernel(
         )
         for way in KERNELS
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # small integers
     tolerance={"fp32": 0.0},
     probes={"branch-pointer": _pointers_by_branches, "branch-tile": _tiles_by_branches},

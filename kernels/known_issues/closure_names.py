@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 def _made(factor):
@@ -40,16 +40,13 @@ def inputs(case, device, generator):
     return {"x": x.to(device), "factor": case.shape["factor"]}
 
 
-KERNEL = Kernel(
-    name="closure_names",
+KERNEL = kernel_of(
+    globals(),
     # an interpreter reads what Python has, and has to find the language in the module
     cases=(
         # and one number, as two are another bug (constant_keys.py)
         Case("three", "fp32", {"N": 333, "factor": 3}, ("compile", "emulate", "device")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: the rounding of a product
     tolerance={"fp32": 2e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -282,8 +282,8 @@ def inputs(case, device, generator):
 
 LANES, TARGETS = ("compile", "emulate", "device"), ("sm_90",)
 
-KERNEL = Kernel(
-    name="cluster_tiles",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("ranks", "fp32", {}, LANES, TARGETS),
         Case("sum", "fp32", {}, LANES, TARGETS),
@@ -308,9 +308,6 @@ KERNEL = Kernel(
         Case("gathered", "fp32", {}, LANES, TARGETS, requires=("gather",)),
         Case("gathered-rows", "fp32", {}, LANES, TARGETS, requires=("gather",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, all of them exact
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

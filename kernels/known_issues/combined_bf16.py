@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 16, 64
 
@@ -48,8 +48,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "scan": case.id == "scan"}
 
 
-KERNEL = Kernel(
-    name="combined_bf16",
+KERNEL = kernel_of(
+    globals(),
     # Interpreters reduce the bit patterns of bfloat16.
     cases=(
         Case(
@@ -67,9 +67,6 @@ KERNEL = Kernel(
             targets=("sm_80", "sm_90"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one of the numbers, as it is
     tolerance={"bf16": 0.0},
 )

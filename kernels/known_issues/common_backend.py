@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from crosswarp.compat.features import backend_and_arch, driver
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -59,12 +59,9 @@ def _another_torch():
     return f"torch {torch.__version__} has Triton compile and launch in another way"
 
 
-KERNEL = Kernel(
-    name="common_backend",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("compiled", "fp32", {"N": 50}, ("compile", "device"), ("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
     uses=("common-backend",),

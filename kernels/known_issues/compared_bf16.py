@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -51,12 +51,9 @@ def inputs(case, device, generator):
 
 LANES, TARGETS = ("compile", "emulate", "device"), ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="compared_bf16",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("less", "bf16", {}, LANES, TARGETS), Case("sum", "bf16", {}, LANES, TARGETS)),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, whose sums are less than 256
     tolerance={"bf16": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 16, 64
 
@@ -47,12 +47,9 @@ def inputs(case, device, generator):
 
 LANES, TARGETS = ("compile", "emulate", "device"), ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="compared_int8",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("int8", "fp32", {}, LANES, TARGETS), Case("uint8", "fp32", {}, LANES, TARGETS)),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, all of them exact
     tolerance={"fp32": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 128
 
@@ -31,12 +31,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="condition_to_bf16",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("mask", "bf16", {"N": BLOCK}),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one and zero
     tolerance={"bf16": 0.0},
 )

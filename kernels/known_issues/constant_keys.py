@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 FACTOR = tl.constexpr(1)
 
@@ -41,13 +41,10 @@ def inputs(case, device, generator):
     return {"x": x.to(device)}
 
 
-KERNEL = Kernel(
-    name="constant_keys",
+KERNEL = kernel_of(
+    globals(),
     # an interpreter compiles nothing
     cases=(Case("two", "fp32", {"N": 333}, ("emulate", "device"), ("sm_80",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: the rounding of a product
     tolerance={"fp32": 2e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS, WIDTH = 64, 32, 64
 
@@ -32,14 +32,11 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="constant_operand",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("twos", "fp16", {"M": ROWS, "K": COLUMNS, "N": WIDTH}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers, all of them exact in fp32
     tolerance={"fp16": 0.0},

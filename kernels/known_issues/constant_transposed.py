@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 64, 32
 
@@ -28,12 +28,9 @@ def inputs(case, device, generator):
     return {"y": torch.zeros(COLUMNS, ROWS, dtype=torch.int8, device=device)}
 
 
-KERNEL = Kernel(
-    name="constant_transposed",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("tile", "int8", {"M": ROWS, "N": COLUMNS}, targets=("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # an integer
     tolerance={"int8": 0.0},
 )

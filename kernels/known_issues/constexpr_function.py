@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -42,12 +42,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="constexpr_function",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("both", "fp32", {"N": BLOCK}, targets=("sm_90",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with a power of two is exact
     tolerance={"fp32": 1e-7},
 )

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 M, N, BLOCK_K = 64, 16, 16
 
@@ -43,12 +43,9 @@ def inputs(case, device, generator):
     return {"a": a.to(device, torch.int8), "b": b.to(device, torch.float16)}
 
 
-KERNEL = Kernel(
-    name="converted_operand",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("int8-fp16", "fp16", {"K": 48}, targets=("sm_80",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, summed up exactly
     tolerance={"fp16": 0.0},
 )

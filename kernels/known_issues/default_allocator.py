@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 # Triton 3.3 has them under another name.
@@ -47,12 +47,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="default_allocator",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("none-set", "fp32", {"N": SIZE}, ("compile", "device"), targets=("sm_90",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -51,12 +51,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="descriptor_names",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("both", "fp32", {"N": SIZE}, targets=("sm_90",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

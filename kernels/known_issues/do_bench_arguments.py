@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 import triton.testing
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -33,8 +33,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="do_bench_arguments",
+KERNEL = kernel_of(
+    globals(),
     # The interpreter has nothing to time.
     cases=(
         Case(
@@ -45,9 +45,6 @@ KERNEL = Kernel(
             targets=("sm_90",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

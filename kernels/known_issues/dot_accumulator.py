@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -34,17 +34,14 @@ def inputs(case, device, generator):
     return {"a": drawn(torch.int8), "b": drawn(torch.int8), "c": drawn(torch.int32)}
 
 
-KERNEL = Kernel(
-    name="dot_accumulator",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("int8", "int8", {}, targets=("sm_80", "sm_90", "gfx942")),
         # As many threads as four warps of gfx942 have.
         Case("int8-8-warps", "int8", {}, targets=("sm_80", "sm_90"), options={"num_warps": 8}),
         Case("int8-2-warps", "int8", {}, targets=("gfx942",), options={"num_warps": 2}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers
     tolerance={"int8": 0.0},

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -34,12 +34,9 @@ def inputs(case, device, generator):
     return {"a": a, "b": b, "precision": case.id}
 
 
-KERNEL = Kernel(
-    name="dot_precision",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("tf32", "fp32", {}, targets=("sm_80", "sm_90", "gfx90a", "gfx942")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # where there is TF32
     tolerance={"fp32": 3e-3},

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 128
 
@@ -39,8 +39,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="driver_active",
+KERNEL = kernel_of(
+    globals(),
     # The interpreter needs no driver.
     cases=(
         Case(
@@ -51,9 +51,6 @@ KERNEL = Kernel(
             targets=("sm_90",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

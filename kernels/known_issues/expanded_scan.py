@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -31,12 +31,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="expanded_scan",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("column", "fp32", {"N": BLOCK}, targets=("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, summed up exactly
     tolerance={"fp32": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -44,16 +44,13 @@ def inputs(case, device, generator):
     return {"a": drawn(case.torch_dtype), "b": drawn(case.torch_dtype), "c": drawn(sums)}
 
 
-KERNEL = Kernel(
-    name="fetched_product",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("int8", "int8", {}, targets=("sm_80", "sm_90")),
         Case("int8-flat", "int8", {}, targets=("sm_80", "sm_90"), options={"flat": True}),
         Case("fp16", "fp16", {}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers, all of them exact
     tolerance={"int8": 0.0, "fp16": 0.0},

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS, BINS = 16, 32, 16
 
@@ -78,16 +78,13 @@ def _no_mask():
 
 TARGETS = ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="flattened_argmax",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("one-warp", "fp32", {"TILES": 3}, targets=TARGETS),
         Case("four-warps", "fp32", {"TILES": 3}, targets=TARGETS),
         Case("counted", "fp32", {"TILES": 3}, targets=TARGETS, requires=("histogram-mask",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # indices and counts
     tolerance={"fp32": 0.0},
     probes={"histogram-mask": _no_mask},

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 32
 
@@ -40,8 +40,8 @@ def inputs(case, device, generator):
     return {"x": x, "low": case.shape["low"], "high": case.shape["high"]}
 
 
-KERNEL = Kernel(
-    name="flattened_loops",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             name,
@@ -51,9 +51,6 @@ KERNEL = Kernel(
         )
         for name, low, high in (("turns", 2, 5), ("empty", 2, 2), ("inverted", 5, 2))
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("tl-range", "tl-range-flatten"),
     # sums of integers
     tolerance={"fp32": 0.0},

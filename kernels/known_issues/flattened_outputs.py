@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 32
 
@@ -51,15 +51,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "outer": 3, "inner": 4, "again": again}
 
 
-KERNEL = Kernel(
-    name="flattened_outputs",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(name, "fp32", {}, targets=("sm_80", "sm_90", "gfx942"))
         for name in ("carried", "begun-again")
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("tl-range", "tl-range-flatten"),
     # integers
     tolerance={"fp32": 0.0},

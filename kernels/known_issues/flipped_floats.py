@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -47,16 +47,13 @@ def inputs(case, device, generator):
 
 SHAPE = {"M": 8, "N": 32}
 
-KERNEL = Kernel(
-    name="flipped_floats",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("infinity", "fp32", SHAPE),
         Case("infinity-fp16", "fp16", SHAPE),
         Case("joined-bf16", "bf16", SHAPE),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing is computed
     tolerance={"fp32": 0.0, "fp16": 0.0, "bf16": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 BOUND = tl.constexpr(448.0)
@@ -43,8 +43,8 @@ def _no_propagation():
     return None if hasattr(tl, "PropagateNan") else "this Triton has no tl.PropagateNan"
 
 
-KERNEL = Kernel(
-    name="fp8_both_ways",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         # the interpreter's own casts to fp8 are separate known issues
         Case(
@@ -57,9 +57,6 @@ KERNEL = Kernel(
         )
         for num_warps in (1, 4)
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp8": 0.0},
     uses=("fp8", "propagate-nan"),
     probes={"propagate-nan": _no_propagation},

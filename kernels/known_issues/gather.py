@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 16, 32
 
@@ -52,14 +52,11 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="gather",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(f"{dtype}-{fewer}-{more}", dtype, {"fewer": fewer, "more": more})
         for dtype, fewer, more in (("fp32", 1, 64), ("fp16", 4, 8))
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

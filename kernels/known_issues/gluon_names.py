@@ -2,7 +2,7 @@
 
 import torch
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 from crosswarp.kernels.gluon_import import gl, gluon, language, warp_size
 
 hopper, blackwell = language("nvidia.hopper"), language("nvidia.blackwell")
@@ -251,8 +251,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device), "shown": case.id}
 
 
-KERNEL = Kernel(
-    name="gluon_names",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             shown,
@@ -267,9 +267,6 @@ KERNEL = Kernel(
         )
         for shown, (_, targets, requires) in SHOWN.items()
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # it copies
     tolerance={"fp32": 0.0},
     uses=("gluon",),

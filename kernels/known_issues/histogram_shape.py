@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BINS, BLOCK, BLOCKS = 16, 64, 3
 
@@ -58,12 +58,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, torch.int32), "way": case.id}
 
 
-KERNEL = Kernel(
-    name="histogram_shape",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(Case(way, "fp32", {"N": BLOCK * BLOCKS}) for way in KERNELS),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("histogram",),
     # counts
     tolerance={"fp32": 0.0},

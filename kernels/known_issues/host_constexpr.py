@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -48,15 +48,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "use": case.id}
 
 
-KERNEL = Kernel(
-    name="host_constexpr",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("table", "fp32", {"N": BLOCK}, targets=("sm_90",)),
         Case("default", "fp32", {"N": BLOCK}, targets=("sm_90",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 3 is rounded once
     tolerance={"fp32": 1e-6},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 M, K, N = 32, 32, 32
 
@@ -48,14 +48,11 @@ def inputs(case, device, generator):
 
 LANES, TARGETS = ("compile", "emulate", "device"), ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="int8_by_float32",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(way, "fp32", {}, LANES, TARGETS) for way in ("first", "second", "turned", "float8")
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # small integers, exact as tf32 too
     tolerance={"fp32": 0.0},

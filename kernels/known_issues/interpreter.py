@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 try:
     from triton.language.extra import libdevice
@@ -261,12 +261,9 @@ def case(shows):
     return Case(shows, "fp32", {"N": SIZE}, lanes, targets=("sm_90",), requires=requires)
 
 
-KERNEL = Kernel(
-    name="interpreter",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(case(shows) for shows in SHOWS),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 0 but for the dot and tanh, 1e-7
     tolerance={"fp32": 1e-6},
     probes={"while-condition": _no_condition},

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -63,8 +63,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "names": case.id}
 
 
-KERNEL = Kernel(
-    name="keep_dims",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             names,
@@ -75,8 +75,5 @@ KERNEL = Kernel(
         )
         for names in KERNELS
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-5},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -53,15 +53,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "path": case.id}
 
 
-KERNEL = Kernel(
-    name="libdevice_paths",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("math", "fp32", {"N": BLOCK}, targets=("sm_90", "gfx942")),
         Case("extra", "fp32", {"N": BLOCK}, targets=("sm_90",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # fast_expf is an approximation
     tolerance={"fp32": 1e-5},
     uses=("libdevice",),

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -72,8 +72,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "way": case.id}
 
 
-KERNEL = Kernel(
-    name="loop_carried_alias",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("for", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
         # To the interpreter of Triton 2.3 every comparison is true: it would never end.
@@ -87,9 +87,6 @@ KERNEL = Kernel(
         Case("if", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
         Case("nested", "fp32", {"rows": 6}, targets=("sm_80", "sm_90", "gfx942")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # rows are copied
     tolerance={"fp32": 1e-7},
 )

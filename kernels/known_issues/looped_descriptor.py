@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -41,15 +41,12 @@ def inputs(case, device, generator):
     return {"a": whole(M, K), "b": whole(turns, K, N)}
 
 
-KERNEL = Kernel(
-    name="looped_descriptor",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("tile", "fp16", {"M": 16, "K": 64, "N": 16, "turns": 5}, ("compile", "emulate", "device"),
              targets=("sm_90",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot", "tensor-descriptor"),
     # small integers, exact
     tolerance={"fp16": 0.0},

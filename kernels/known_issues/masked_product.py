@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 64
 
@@ -72,8 +72,8 @@ def inputs(case, device, generator):
 
 ON_HOPPER: Dict[str, Any] = {"targets": ("sm_90",)}
 
-KERNEL = Kernel(
-    name="masked_product",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("dq-32", "bf16", {"width": 32}, **ON_HOPPER),
         Case("dk-32", "bf16", {"width": 32}, **ON_HOPPER),
@@ -82,9 +82,6 @@ KERNEL = Kernel(
         Case("both-64", "bf16", {"width": 64}, **ON_HOPPER),
         Case("both-16", "bf16", {"width": 16}, **ON_HOPPER),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # the rounding of the first product to bf16: 2.3e-3
     tolerance={"bf16": 1e-2},
     uses=("dot",),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -52,15 +52,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "names": case.id}
 
 
-KERNEL = Kernel(
-    name="math_names",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("math", "fp32", {"N": BLOCK}, targets=("sm_90",)),
         Case("shape", "fp32", {"N": BLOCK}, targets=("sm_90",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # the fast approximations of exp2 and log2 on a GPU
     tolerance={"fp32": 1e-5},
 )

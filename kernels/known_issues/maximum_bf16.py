@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 128
 
@@ -36,12 +36,9 @@ def inputs(case, device, generator):
     return {"a": drawn(), "b": drawn()}
 
 
-KERNEL = Kernel(
-    name="maximum_bf16",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("vector", "bf16", {"N": SIZE}, targets=("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # one of two numbers, as it is
     tolerance={"bf16": 0.0},
 )

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 64
 
@@ -46,16 +46,13 @@ def inputs(case, device, generator):
 
 NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
-KERNEL = Kernel(
-    name="mma_conversion",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("bf16-64-4warps", "bf16", {"N": SIZE}, options={"num_warps": 4}, **NVIDIA),
         Case("bf16-64-8warps", "bf16", {"N": SIZE}, options={"num_warps": 8}, **NVIDIA),
         Case("bf16-64-16warps", "bf16", {"N": SIZE}, options={"num_warps": 16}, **NVIDIA),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # the rounding of the first product to bf16
     tolerance={"bf16": 1e-2},
     uses=("dot",),

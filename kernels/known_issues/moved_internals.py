@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -64,8 +64,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="moved_internals",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(name, "fp32", {"N": 50}, ("compile", "device"), ("sm_80",), {"ask": ask})
         for name, ask in (
@@ -76,9 +76,6 @@ KERNEL = Kernel(
             ("options", _options),
         )
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, INNER, COLUMNS = 64, 32, 16
 
@@ -43,15 +43,12 @@ def inputs(case, device, generator):
 
 NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
-KERNEL = Kernel(
-    name="narrow_product",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("4-warps", "fp16", {}, options={"num_warps": 4}, **NVIDIA),
         Case("8-warps", "fp16", {}, options={"num_warps": 8}, **NVIDIA),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers, all of them exact
     tolerance={"fp16": 0.0},

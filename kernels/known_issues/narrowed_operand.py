@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, INNER, TRIPS = 16, 64, 3
 
@@ -42,15 +42,12 @@ def inputs(case, device, generator):
 
 NVIDIA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("sm_80", "sm_90")}
 
-KERNEL = Kernel(
-    name="narrowed_operand",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("3-stages", "fp16", {}, options={"num_stages": 3}, **NVIDIA),
         Case("1-stage", "fp16", {}, options={"num_stages": 1}, **NVIDIA),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # integers that float8 with five bits of exponent holds
     tolerance={"fp16": 0.0},

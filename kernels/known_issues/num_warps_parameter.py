@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 128
 
@@ -57,8 +57,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="num_warps_parameter",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("position", "fp32", {"N": 333}, targets=("sm_80", "gfx942")),
         Case(
@@ -74,9 +74,6 @@ KERNEL = Kernel(
             requires=("autotune",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # a product with 2 is exact
     tolerance={"fp32": 1e-7},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE, TURNS = 128, 3
 
@@ -91,8 +91,8 @@ def inputs(case, device, generator):
     return {"x": x, "held": held.repeat(TURNS), "order": order.to(device), "what": case.id}
 
 
-KERNEL = Kernel(
-    name="overwritten_operand",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             what,
@@ -103,9 +103,6 @@ KERNEL = Kernel(
         )
         for what in ("added", "exchanged", "compared", "pointers")
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("atomic",),
     # integers
     tolerance={"fp32": 0.0},

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 32, 8
 
@@ -37,11 +37,8 @@ def inputs(case, device, generator):
     return {"at": torch.arange(ROWS * COLUMNS, dtype=torch.int32).to(device)}
 
 
-KERNEL = Kernel(
-    name="packed_add",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("rows-32", "int8", {"rows": ROWS, "columns": COLUMNS}, targets=("sm_90",)),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"int8": 0.0},
 )

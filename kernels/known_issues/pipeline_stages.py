@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -50,15 +50,12 @@ def inputs(case, device, generator):
 
 CDNA: Dict[str, Any] = {"lanes": ("compile", "emulate", "device"), "targets": ("gfx942",)}
 
-KERNEL = Kernel(
-    name="pipeline_stages",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("bf16-32-2stages", "bf16", {"STEPS": 6}, options={"num_stages": 2}, **CDNA),
         Case("bf16-32-4stages", "bf16", {"STEPS": 6}, options={"num_stages": 4}, **CDNA),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # the rounding of the state to bf16
     tolerance={"bf16": 1e-2},
     uses=("dot",),

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -45,15 +45,12 @@ def inputs(case, device, generator):
     return {"a": tiles(), "b": tiles()}
 
 
-KERNEL = Kernel(
-    name="pipelined_atomic",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(name, "fp16", {"TURNS": 5}, targets=("sm_90", "gfx*"), options={"num_stages": stages})
         for name, stages in (("one-stage", 1), ("two-stages", 2))
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # Measured: sums of products in float32.
     tolerance={"fp16": 2e-6},
 )

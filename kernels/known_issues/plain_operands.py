@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -45,8 +45,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="plain_operands",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             which,
@@ -57,9 +57,6 @@ KERNEL = Kernel(
         )
         for which in KERNELS
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # small integers are exact
     tolerance={"fp32": 0.0},
 )

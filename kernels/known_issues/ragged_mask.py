@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIDE, LENGTH = 16, 64
 
@@ -64,17 +64,14 @@ def inputs(case, device, generator):
 
 
 NVIDIA = ("sm_80", "sm_90")
-KERNEL = Kernel(
-    name="ragged_mask",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("product", "fp32", {"TURNS": 3, "SOME": 61}, targets=NVIDIA, requires=("dot",)),
         Case("halves", "fp16", {"TURNS": 3, "SOME": 28}, targets=NVIDIA, requires=("dot",)),
         Case("sixteens", "fp32", {"TURNS": 3, "SOME": 48}, targets=NVIDIA, requires=("dot",)),
         Case("rows", "fp32", {"TURNS": 3, "SOME": 61}, targets=NVIDIA, requires=("tl-range",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # small integers, exact as tf32 too
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # so many that each thread has several of both
 MARKED, SIZE = 1024, 64
@@ -51,15 +51,12 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "way": case.id}
 
 
-KERNEL = Kernel(
-    name="range_equality",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("marked", "fp32", {}, targets=("sm_80", "sm_90")),
         Case("column", "fp32", {}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, all of them exact
     tolerance={"fp32": 0.0},
 )

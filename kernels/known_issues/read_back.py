@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 128
 
@@ -35,15 +35,12 @@ def inputs(case, device, generator):
     return {"x": torch.zeros(case.shape["N"], device=device), "stages": case.shape["stages"]}
 
 
-KERNEL = Kernel(
-    name="read_back",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(name, "fp32", {"N": 1024, "stages": stages}, targets=("sm_80", "sm_90"))
         for name, stages in (("one-stage", 1), ("two-stages", 2))
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers
     tolerance={"fp32": 0.0},
     uses=("tl-range",),

@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK, EXPERTS = 64, 16
 
@@ -85,8 +85,8 @@ def _no_mask():
 
 TARGETS = ("sm_80", "sm_90", "gfx942")
 
-KERNEL = Kernel(
-    name="reduced_histogram",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("routed-1-warp", "fp32", {"TOKENS": 192, "warps": 1}, targets=TARGETS),
         Case("routed", "fp32", {"TOKENS": 192, "warps": 4}, targets=TARGETS),
@@ -100,9 +100,6 @@ KERNEL = Kernel(
             requires=("histogram-mask",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("histogram",),
     # counts
     tolerance={"fp32": 0.0},

@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -34,16 +34,13 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "columns": shape["N"], "warps": shape["warps"]}
 
 
-KERNEL = Kernel(
-    name="scanned_column",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("4-rows", "fp32", {"M": 4, "N": 4, "warps": 4}, targets=("sm_80", "sm_90")),
         Case("8-rows", "fp32", {"M": 8, "N": 8, "warps": 4}, targets=("sm_80", "sm_90")),
         Case("32-rows", "fp32", {"M": 32, "N": 32, "warps": 4}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # sums of integers, which are exact
     tolerance={"fp32": 0.0},
 )

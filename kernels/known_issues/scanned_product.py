@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 DEPTH = 16
 
@@ -42,16 +42,13 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="scanned_product",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("16-4warps", "fp16", {"N": 16, "warps": 4}, targets=("sm_80", "sm_90")),
         Case("32-4warps", "fp16", {"N": 32, "warps": 4}, targets=("sm_80", "sm_90")),
         Case("64-8warps", "fp16", {"N": 64, "warps": 8}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp16": 2e-6},
     uses=("dot",),
 )

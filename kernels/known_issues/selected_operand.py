@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -47,16 +47,13 @@ def inputs(case, device, generator):
     }
 
 
-KERNEL = Kernel(
-    name="selected_operand",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("few-rows", "fp16", {"M": 16, "K": 64}, targets=("sm_80", "sm_90")),
         Case("tile", "fp16", {"M": 64, "K": 64}, targets=("sm_80", "sm_90")),
         Case("of-float32", "fp32", {"M": 16, "K": 64}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # small integers, exact in each type
     tolerance={"fp16": 0.0, "fp32": 0.0},

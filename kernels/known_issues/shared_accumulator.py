@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -58,8 +58,8 @@ def inputs(case, device, generator):
     return {**made, "apart": case.id == "apart"}
 
 
-KERNEL = Kernel(
-    name="shared_accumulator",
+KERNEL = kernel_of(
+    globals(),
     cases=tuple(
         Case(
             way,
@@ -69,9 +69,6 @@ KERNEL = Kernel(
         )
         for way in ("together", "apart")
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 1.3e-7
     tolerance={"bf16": 1e-5},
     uses=("dot",),

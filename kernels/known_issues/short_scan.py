@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS = 32
 
@@ -41,16 +41,13 @@ def inputs(case, device, generator):
     return {"x": steps.cumsum(0).to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="short_scan",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("row-16", "fp32", {"N": 16}, targets=("sm_80", "sm_90")),
         Case("row-4", "fp32", {"N": 4}, targets=("sm_80", "sm_90")),
         Case("row-32", "fp32", {"N": 32}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # integers, summed up exactly
     tolerance={"fp32": 0.0},
     # 2.3 dies where a single scan gets another dimension (triton-4078), and has none of a tuple

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 64
 
@@ -32,11 +32,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, torch.int8)}
 
 
-KERNEL = Kernel(
-    name="small_integer_literal",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("int8", "int8", {"N": BLOCK}, targets=("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"int8": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -31,17 +31,14 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "descending": "descending" in case.id}
 
 
-KERNEL = Kernel(
-    name="sorted_floats",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("negative-zero", "fp32", {"M": 8, "N": 32}),
         Case("negative-zero-descending", "fp16", {"M": 8, "N": 32}),
         Case("infinity", "fp32", {"M": 8, "N": 32}),
         Case("infinity-descending", "fp16", {"M": 8, "N": 32}),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing but exchanged
     tolerance={"fp32": 0.0, "fp16": 0.0},
 )  # fmt: skip

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -30,8 +30,8 @@ def inputs(case, device, generator):
     return {"x": made.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="surplus_values",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case(
             "fp32-100",
@@ -41,8 +41,5 @@ KERNEL = Kernel(
             lanes=("compile", "emulate", "device"),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-6},
 )

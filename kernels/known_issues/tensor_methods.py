@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 SIZE = 32
 
@@ -47,14 +47,11 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype), "methods": case.id}
 
 
-KERNEL = Kernel(
-    name="tensor_methods",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("jit", "fp32", {"N": SIZE}, targets=("sm_90", "gfx942")),
         Case("math", "fp32", {"N": SIZE}, targets=("sm_90",)),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-5},
 )

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, BLOCK = 8, 64
 
@@ -73,8 +73,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device), "way": case.id}
 
 
-KERNEL = Kernel(
-    name="thread_locality",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("twice", "fp32", {"L": 512}, targets=("sm_90", "gfx942")),
         # another block asks for another layout, behind which the assertion is there since 3.3, too
@@ -84,9 +84,6 @@ KERNEL = Kernel(
             for way in ("read", "minus", "branch", "decay")
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # measured: 9.4e-8
     tolerance={"fp32": 2e-6},
 )

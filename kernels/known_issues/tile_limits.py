@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -39,8 +39,8 @@ def _case(name, target, **shape):
     return Case(name, "fp16", shape, lanes=("compile",), targets=target)
 
 
-KERNEL = Kernel(
-    name="tile_limits",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         # four stages of two tiles of 16 KiB: fits an A100 and an H100
         _case("shared-128k", ("sm_86", "sm_89", "sm_12*"), m=128, n=128, k=512, block=64, stages=5, warps=8),
@@ -48,7 +48,5 @@ KERNEL = Kernel(
         _case("shared-72k", ("sm_75",), m=16, n=128, k=256, block=256, stages=1, warps=8),
         _case("tensor-1024", ("sm_10*",), m=128, n=1024, k=64, block=16, stages=2, warps=8),
     ),
-    inputs=inputs,
-    launch=launch,
     uses=("dot", "tl-range", "tl-range-flatten"),
 )  # fmt: skip

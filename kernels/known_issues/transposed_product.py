@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 # the second operand's type in memory, by the first one's type
 NARROWER = {torch.float16: torch.int8, torch.float32: torch.float16}
@@ -39,15 +39,12 @@ def inputs(case, device, generator):
     return {"x": x, "w": whole(case.shape["K"], case.shape["N"], NARROWER[x.dtype])}
 
 
-KERNEL = Kernel(
-    name="transposed_product",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("int8", "fp16", {"M": 64, "K": 32, "N": 32}, targets=("sm_80", "sm_90")),
         Case("half", "fp32", {"M": 64, "K": 32, "N": 32}, targets=("sm_80", "sm_90")),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     uses=("dot",),
     # small integers, exact as tf32 too
     tolerance={"fp16": 0.0, "fp32": 0.0},

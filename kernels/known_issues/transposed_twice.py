@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 ROWS, COLUMNS = 16, 64
 
@@ -30,12 +30,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="transposed_twice",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("tile", "fp32", {"M": ROWS, "N": COLUMNS}, targets=("sm_80", "sm_90")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # nothing is computed
     tolerance={"fp32": 0.0},
 )

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK = 128
 
@@ -44,8 +44,8 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="unknown_options",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("none", "fp32", {"N": 333}, targets=("sm_80", "gfx942")),
         Case(
@@ -66,8 +66,5 @@ KERNEL = Kernel(
             requires=("autotune",),
         ),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     tolerance={"fp32": 1e-7},
 )

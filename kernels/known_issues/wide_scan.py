@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 
 @triton.jit
@@ -44,8 +44,8 @@ def inputs(case, device, generator):
 
 LANES, TARGETS = ("compile", "emulate", "device"), ("sm_80", "sm_90")
 
-KERNEL = Kernel(
-    name="wide_scan",
+KERNEL = kernel_of(
+    globals(),
     cases=(
         Case("8x512", "fp32", {"M": 8, "N": 512, "warps": 4}, LANES, TARGETS),
         Case("8x128-1-warp", "fp32", {"M": 8, "N": 128, "warps": 1}, LANES, TARGETS),
@@ -53,9 +53,6 @@ KERNEL = Kernel(
         # two warps share each column
         Case("8x256", "fp32", {"M": 8, "N": 256, "warps": 4}, LANES, TARGETS),
     ),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # sums of integers, which are exact
     tolerance={"fp32": 0.0},
 )

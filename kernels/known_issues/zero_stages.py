@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import Case, kernel_of
 
 BLOCK, ROWS = 64, 4
 
@@ -33,12 +33,9 @@ def inputs(case, device, generator):
     return {"x": x.to(device, case.torch_dtype)}
 
 
-KERNEL = Kernel(
-    name="zero_stages",
+KERNEL = kernel_of(
+    globals(),
     cases=(Case("sums", "fp32", {"M": ROWS, "N": BLOCK}, targets=("gfx9*", "gfx11*", "gfx12*")),),
-    inputs=inputs,
-    launch=launch,
-    reference=reference,
     # small integers are exact
     tolerance={"fp32": 0.0},
 )

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from crosswarp import compat, kernels
+from crosswarp.kernels.case import FUNCTIONS
 from crosswarp.matrix import reading
 from crosswarp.matrix.cell.judging import tuning
 from crosswarp.matrix.cell.kinds.suite.in_child import SEED
@@ -100,7 +101,11 @@ def script(
     tuned = "autotune" in source
 
     def find(module: str) -> str | None:
-        return _one_case(source, record.case) if module == main else _beside(module, suite)
+        return (
+            _one_case(_spelled_out(source, record.kernel), record.case)
+            if module == main
+            else _beside(module, suite)
+        )
 
     try:
         wanted = names(source) if record.case == "import" else ["KERNEL"]
@@ -161,6 +166,16 @@ def _beside(module: str, suite: Path | None) -> str | None:
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     # A script's errors need no common base (crosswarp/compat/copies.py).
     return path.read_text("utf-8").replace("@the_same_for_all\n", "") if path.is_file() else None
+
+
+def _spelled_out(source: str, kernel: str) -> str:
+    """Returns the source with `Kernel(name=…, …)` in place of `kernel_of(globals(), …)`: a script has another name."""
+    _, _, call = source.partition("kernel_of(\n")
+    taken = [one for one in FUNCTIONS if one in names(source) and f"\n    {one}=" not in call]
+    fields = [f"{one}={one}" for one in taken]
+    given = ",\n    ".join([f"name={_quoted(kernel)}", *fields])
+    plain = source.replace("kernel_of(\n    globals()", f"Kernel(\n    {given}")
+    return re.sub(r"\bkernel_of\b", "Kernel", plain)
 
 
 def _one_case(source: str, case: str) -> str:

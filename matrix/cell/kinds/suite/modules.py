@@ -119,7 +119,7 @@ def _makes_kernel(value: ast.expr) -> bool:
     if not isinstance(value, ast.Call):
         return False
     called = value.func
-    return getattr(called, "attr", getattr(called, "id", "")) == "Kernel"
+    return getattr(called, "attr", getattr(called, "id", "")) in ("Kernel", "kernel_of")
 
 
 def folders(folder: Union[str, Path]) -> List[str]:
