@@ -31,8 +31,10 @@ _INSTALL = (
     'Install it: pip install "crosswarp[matrix]" on Python 3.11 or newer, or run it once: '
     'uvx --from "crosswarp[matrix]" crosswarp ...'
 )
+# Commands that need no library of the host side; on a file with settings they need pydantic.
+_OF_SMALL = ("why", "check", "doctor", "lint", "diff", "issues")
 _HERE = (
-    ". The small install has `crosswarp why` and `crosswarp doctor`; on Python 3.9 there is "
+    f". The small install has {', '.join(_OF_SMALL)}; on Python 3.9 there is "
     "python -m crosswarp.compat doctor"
 )
 _EXAMPLES = "examples:"
@@ -43,8 +45,6 @@ _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
 )  # fmt: skip
-# Commands that need nothing of the host side.
-_OF_SMALL = ("why", "doctor")
 # The extra that installs a command's requirements, where that is not `matrix`.
 _EXTRAS = {"fuzz": "fuzz"}
 
@@ -177,7 +177,7 @@ def _main(arguments: list[str]) -> int:
     # Only the requested command is loaded; the others only for shell completion.
     wanted = COMMANDS if arguments[0].startswith("--print") else arguments[:1]
     try:
-        if wanted[0] in COMMANDS and wanted != ["why"] and _small():
+        if wanted[0] in COMMANDS and not _runs_here(wanted[0]):
             # Not every command imports it before it runs.
             raise ModuleNotFoundError("No module named 'pydantic'", name="pydantic")
         commands = {name: load(name) for name in wanted if name in COMMANDS}
@@ -190,8 +190,7 @@ def _main(arguments: list[str]) -> int:
 
             return of_compat(arguments)
         name = wanted[0] if len(wanted) == 1 else "crosswarp"
-        needs = f"crosswarp: {name} needs {error.name or error}. {_install(name)}"
-        print(needs + (_HERE if _small() else ""), file=sys.stderr)
+        print(_lacking(error, name), file=sys.stderr)
         return 125 if judging else EXIT_USAGE
     try:
         parser = _parser(commands)
@@ -209,6 +208,12 @@ def _main(arguments: list[str]) -> int:
         sys.stdout.flush()
         print(f"crosswarp: {escape.terminal(str(error))}", file=sys.stderr)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        if not _small() or (error.name or "").startswith("crosswarp"):
+            raise
+        # Of a command that the small install has: a file or option of which only the whole install knows.
+        print(_lacking(error, arguments[0]), file=sys.stderr)
+        return EXIT_USAGE
     except KeyboardInterrupt:
         print("crosswarp: cancelled", file=sys.stderr)
         return 130
@@ -282,6 +287,18 @@ def parser() -> argparse.ArgumentParser:
 def _small() -> bool:
     """Whether this is the small install, which has the library and no host side."""
     return find_spec("pydantic") is None
+
+
+def _runs_here(command: str) -> bool:
+    """Whether this install has the command. `doctor` of the small install is compat's."""
+    if command == "why" or not _small():
+        return True
+    return command in _OF_SMALL and command != "doctor" and sys.version_info >= (3, 11)
+
+
+def _lacking(error: ImportError, name: str) -> str:
+    needs = f"crosswarp: {name} needs {error.name or error} here. {_install(name)}"
+    return needs + (_HERE if _small() else "")
 
 
 def _overview() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,15 @@ from packaging.requirements import Requirement
 
 from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.errors import ConfigError, UsageError
-from crosswarp.matrix.facts import columns, datafile, issues, selection, targets
+from crosswarp.matrix.facts import (
+    announced,
+    columns,
+    datafile,
+    issues,
+    language_table,
+    selection,
+    targets,
+)
 
 FOUNDING = ["triton-2.3.1", "triton-3.0.0", "triton-3.1.0", "triton-3.2.0", "main"]
 GOOD = '[[column]]\nid = "triton-3.2.0"\ntriton = "3.2.0"\ntorch = "2.6.0"\n'
@@ -227,10 +236,13 @@ def test_crosswarps_own_files_are_what_their_models_accept():
         (columns, columns.ColumnFile, "column"),
         (issues, issues.IssueFile, "issue"),
         (targets, targets.TargetFile, "target"),
+        (announced, announced.ChangeFile, "change"),
     ):
         document = datafile.document(module.DEFAULT_FILE)
         whole = {key: document} if module is targets else document
         assert module.load() == getattr(datafile.checked(model, whole), key)
+    table = json.loads(language_table.DEFAULT_FILE.read_text("utf-8"))
+    assert datafile.checked(language_table.TableFile, table).names
 
 
 def test_the_tables_of_every_command_are_read_without_pydantic():
@@ -238,7 +250,8 @@ def test_the_tables_of_every_command_are_read_without_pydantic():
     code = (
         "import sys; from crosswarp.matrix.facts import columns, issues, targets; columns.load(), issues.load(), "
         "targets.load(); import crosswarp.reports.commands.diff, crosswarp.reports.commands.range, "
-        "crosswarp.reports.commands.issues; print('pydantic' in sys.modules)"
+        "crosswarp.reports.commands.issues, crosswarp.reports.commands.lint, "
+        "crosswarp.reports.commands.check; print('pydantic' in sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout == "False\n"

@@ -90,7 +90,7 @@ def test_two_columns_of_the_latest_run(crosswarp, two_columns, known):
     status, out, _ = crosswarp("diff", "triton-3.1.0", "triton-3.2.0", "-v")
     assert status == 1
     for said in (
-        "triton-3.1.0 of run 1 → triton-3.2.0 of run 1",
+        "triton-3.1.0 → triton-3.2.0, of run 1",
         "Breaks (1 cell)", "chunk (1): aborts at 8 warps [triton-1]",
         "where     sm_90, without compat: fp16-7x33 num_warps=8",
         "before    pass", "now       crash: SIGABRT: reshapeOuts",

@@ -34,7 +34,11 @@ def test_it_is_the_file_of_the_repository_and_holds_each_of_its_cells():
 @pytest.mark.parametrize(
     ("arguments", "status", "shown"),
     [
-        (["diff", "3.8.0", "triton-3.9.0"], 1, "triton-3.8.0 of the baseline of crosswarp"),
+        (
+            ["diff", "3.8.0", "triton-3.9.0"],
+            1,
+            "triton-3.8.0 → triton-3.9.0, of the baseline of crosswarp",
+        ),
         (["report"], 0, "triton-3.9.0"),
         (["range", "--kernels", "softmax"], 0, "triton>="),
         (["issues"], 0, "liger-215"),

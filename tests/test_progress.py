@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from crosswarp.matrix.running import progress
+from crosswarp.matrix.running import bar, progress
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_plain_lines_tell_the_place_and_the_rest(clock):
 def test_a_bar_says_what_it_waits_for_and_never_counts_to_a_question_mark():
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=200, color_system=None)
-    with progress.bar(console) as shown:
+    with bar.shown(console) as shown:
         shown.begins(2)
         shown.preparing("triton-3.2.0")
         shown._progress.refresh()

@@ -60,6 +60,8 @@ def test_the_three_agree_for_every_release(model, known):
         text = release_pages.page(one)
         rows = re.findall(r"^\| .* \|$", text.partition("## Breaks")[2].partition("\n## ")[0], re.M)
         assert len(rows[2:]) == len(one.diff.breaks), after
+        listed = re.findall(r"(?m)^- ", text.partition("`crosswarp lint")[0])
+        assert len(listed) == (len(one.diff.breaks) if len(one.diff.breaks) > 1 else 0), after
     assert ids(found[-1].diff.breaks) == BREAKS_OF_3_9
     # All of them, before the details of any.
     listed = diff_text.terminal(found[-1].diff).partition("\n\nBreaks (")[0]

@@ -17,6 +17,14 @@ from crosswarp.matrix.environments.uvtool import Uv
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
+KERNEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x_ptr, n):
+    tl.load(tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (16,), (0,)))
+"""
 HOME = "https://forge.example/somebody/crosswarp"
 
 
@@ -111,6 +119,19 @@ def test_the_small_install_answers_and_says_how_to_get_the_rest(small, tmp_path)
     )
     assert done.returncode == 0 and "reserved_options" in done.stdout, done.stderr
     assert crosswarp(small, tmp_path, "doctor").returncode == 2
+    (tmp_path / "k.py").write_text(KERNEL, "utf-8")
+    for arguments, status, answer in (
+        (["diff", "3.8.0", "3.9.0"], 1, "- Block pointers are gone"),
+        (["lint", "k.py"], 1, "tl.make_block_ptr refuses"),
+        (["issues"], 0, "known issues"),
+    ):
+        done = crosswarp(small, tmp_path, *arguments)
+        assert done.returncode == status and answer in done.stdout, done.stderr
+    done = crosswarp(small, tmp_path, "check", "k.py")
+    assert done.returncode == 2 and "there is no Triton here" in done.stderr
+    (tmp_path / "crosswarp.toml").write_text("lint-exclude = []\n", "utf-8")
+    done = crosswarp(small, tmp_path, "lint", "k.py")
+    assert done.returncode == 2 and "lint needs pydantic here" in done.stderr
     done = crosswarp(small, tmp_path, "columns")
     assert done.returncode == 2 and 'pip install "crosswarp[matrix]"' in done.stderr
     done = crosswarp(small, tmp_path)

@@ -6,26 +6,36 @@ import json
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from crosswarp.matrix.checkout import settings
-from crosswarp.matrix.checkout.settings import OWN_FILE, PYPROJECT, Answers
+from crosswarp.matrix.checkout import settings_file
+from crosswarp.matrix.checkout.settings_file import OWN_FILE, PYPROJECT
 from crosswarp.matrix.errors import ConfigError
 
 _FURTHEST = 8
 
 
+@dataclass(frozen=True)
+class Answers:
+    """The options of a check that are kept; `settings.Answers` explains each."""
+
+    signature: tuple[str, ...] = ()
+    constexpr: tuple[str, ...] = ()
+    stub: bool = False
+
+
 def home(file: Path, here: Path) -> Path:
     """The folder whose settings count for a file: the nearest above it that has some, else `here`."""
     for folder in list(file.parents)[:_FURTHEST]:
-        if settings.load(folder).path is not None:
+        if settings_file.of(folder) is not None:
             return folder
     return here
 
 
 def saved(file: Path, here: Path) -> Answers:
     """Raises ConfigError for settings that are not allowed."""
-    return settings.load(home(file, here)).settings.check
+    return _in(home(file, here))
 
 
 def save(folder: Path, answers: Answers) -> Path:
@@ -34,7 +44,7 @@ def save(folder: Path, answers: Answers) -> Path:
     Raises:
         ConfigError: the file cannot be written, or does not hold that afterwards.
     """
-    source = settings.load(folder).path
+    source = settings_file.of(folder)
     path = source or (folder / PYPROJECT if (folder / PYPROJECT).is_file() else folder / OWN_FILE)
     header = "check" if path.name == OWN_FILE else "tool.crosswarp.check"
     before = path.read_text("utf-8") if path.is_file() else ""
@@ -53,12 +63,23 @@ def save(folder: Path, answers: Answers) -> Path:
         raise ConfigError(
             f"{path}: {error.strerror or error}. Make it a file that can be written."
         ) from None
-    if settings.load(folder).settings.check != answers:
+    if _in(folder) != answers:
         path.write_text(before, "utf-8")
         raise ConfigError(
             f"{path}: its [{header}] cannot be rewritten. Write it yourself: {' '.join(_lines(answers))}"
         )
     return path
+
+
+def _in(folder: Path) -> Answers:
+    """The answers among the settings in `folder`."""
+    if settings_file.of(folder) is None:
+        return Answers()
+    # Imported where there are settings: pydantic takes a tenth of a second, and the small install lacks it.
+    from crosswarp.matrix.checkout import settings
+
+    found = settings.load(folder).settings.check
+    return Answers(found.signature, found.constexpr, found.stub)
 
 
 def _lines(answers: Answers) -> Iterable[str]:

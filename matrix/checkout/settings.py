@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.checkout import settings_file
+from crosswarp.matrix.checkout.settings_file import OWN_FILE
+from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, datafile, targets, validators
 
-PYPROJECT, OWN_FILE = "pyproject.toml", "crosswarp.toml"
 SCHEMA = "urn:crosswarp:settings:1"
 _TODO = "Correct these entries; docs/settings.schema.json describes each."
 
@@ -185,17 +186,12 @@ def load(folder: Path) -> Source:
     Raises:
         ConfigError: a file cannot be read, says what it must not, or both files hold settings.
     """
-    own, pyproject = folder / OWN_FILE, folder / PYPROJECT
-    in_project = pyproject.is_file() and _holds_settings(pyproject)
-    if own.is_file() and in_project:
-        raise ConfigError(
-            f"{own} and [tool.crosswarp] in {pyproject} both hold settings. Keep one of them."
-        )
-    if own.is_file():
-        return Source(settings=_validated(own, Settings), path=own)
-    if in_project:
-        return Source(settings=_validated(pyproject, _Pyproject).tool.crosswarp, path=pyproject)
-    return Source(settings=Settings(), path=None)
+    path = settings_file.of(folder)
+    if path is None:
+        return Source(settings=Settings(), path=None)
+    if path.name == OWN_FILE:
+        return Source(settings=_validated(path, Settings), path=path)
+    return Source(settings=_validated(path, _Pyproject).tool.crosswarp, path=path)
 
 
 def schema() -> str:
@@ -207,11 +203,6 @@ def schema() -> str:
         "title": "crosswarp's settings of a library: crosswarp.toml, or [tool.crosswarp] in pyproject.toml",
     }
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-
-
-def _holds_settings(path: Path) -> bool:
-    tool = datafile.document(path).get("tool")
-    return isinstance(tool, Mapping) and "crosswarp" in tool
 
 
 def _validated(path: Path, model: type[datafile.Model]) -> datafile.Model:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from crosswarp.matrix.facts import datafile
+from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("announced.toml")
 
 
-class Change(BaseModel):
+@dataclass(frozen=True)
+class Change(Strict):
     """
     Attributes:
         release: in which it comes.
@@ -24,24 +25,24 @@ class Change(BaseModel):
         concerns: words in the files of a library that is concerned; empty: all are.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    release: Annotated[str, Field(min_length=1)]
-    by: Annotated[str, Field(min_length=1)]
-    title: Annotated[str, Field(min_length=1)]
-    effect: Annotated[str, Field(min_length=1)]
-    do: Annotated[str, Field(min_length=1)]
+    release: Annotated[str, Rule(min_length=1)]
+    by: Annotated[str, Rule(min_length=1)]
+    title: Annotated[str, Rule(min_length=1)]
+    effect: Annotated[str, Rule(min_length=1)]
+    do: Annotated[str, Rule(min_length=1)]
+    source: Annotated[str, Rule(min_length=1)]
+    checked: date
     decided: tuple[str, ...] = ()
     concerns: tuple[str, ...] = ()
-    source: Annotated[str, Field(min_length=1)]
-    checked: date
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
+@dataclass(frozen=True)
+class ChangeFile(Strict):
     change: tuple[Change, ...]
 
 
 def load(path: Path = DEFAULT_FILE) -> tuple[Change, ...]:
-    return datafile.load(path, _File).change
+    if path == DEFAULT_FILE:
+        rows = datafile.document(path)["change"]
+        return tuple(datafile.unchecked(Change, row) for row in rows)
+    return datafile.load(path, ChangeFile).change

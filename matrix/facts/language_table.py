@@ -14,14 +14,14 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
+from crosswarp.matrix.facts.validators import Rule, Strict
 
 DEFAULT_FILE = Path(__file__).with_name("language.json")
 # A current NVIDIA and a current AMD target; a probe's result in the interpreter is listed beside them.
@@ -61,15 +61,15 @@ class Release:
 Table = Mapping[str, Release]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+# Releases, kind, signature.
+_Entry = tuple[str, KIND, str]
 
 
-class _File(_Strict):
+@dataclass(frozen=True)
+class TableFile(Strict):
     crosswarp_language: Literal[1]
-    columns: Annotated[dict[str, dict[str, str]], Field(min_length=1)]
-    # Releases, kind, signature.
-    names: dict[str, list[Annotated[tuple[str, KIND, str], Field(strict=False)]]]
+    columns: Annotated[dict[str, dict[str, str]], Rule(min_length=1)]
+    names: dict[str, list[_Entry]]
     # Place -> outcome -> releases.
     probes: dict[str, dict[Place, dict[str, str]]]
     # The outcomes other than `pass`: digest -> text.
@@ -78,20 +78,31 @@ class _File(_Strict):
 
 def load(path: Path = DEFAULT_FILE) -> Table:
     """The table in `path`. Raises ConfigError for a file that is no table, or contradicts itself."""
+    return _packaged() if path == DEFAULT_FILE else _read(path)
+
+
+@cache
+def _packaged() -> Table:
+    return _read(DEFAULT_FILE)
+
+
+def _read(path: Path) -> Table:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file. {_AGAIN}") from None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}). {_AGAIN}") from None
-    file = datafile.validated(path, document, _File, _AGAIN)
     try:
-        return _expanded(file)
+        if path == DEFAULT_FILE:
+            # The tests validate it, and pydantic takes a tenth of a second.
+            return _expanded(TableFile(**document))
+        return _expanded(datafile.validated(path, document, TableFile, _AGAIN))
     except ValueError as error:
         raise ConfigError(f"{path}: {error}. {_AGAIN}") from None
 
 
-def _expanded(file: _File) -> Table:
+def _expanded(file: TableFile) -> Table:
     order = sorted(file.columns, key=versions.sort_key)
     names: dict[str, dict[str, Name]] = {version: {} for version in order}
     probes: dict[str, dict[str, dict[str, str]]] = {version: {} for version in order}

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswarp.matrix.checkout import finding, settings
+from crosswarp.matrix.checkout import finding, settings, settings_file
 from crosswarp.matrix.checkout.finding import Found as Finding
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import costs
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.only:
         print(escape.terminal(made), end="")
         return 0
-    path = folder / settings.OWN_FILE
+    path = folder / settings_file.OWN_FILE
     try:
         # Never overwrite a file created meanwhile.
         with path.open("x", encoding="utf-8") as file:

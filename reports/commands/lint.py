@@ -10,8 +10,7 @@ from pathlib import Path
 
 from crosswarp.compat import vendors
 from crosswarp.matrix import versions
-from crosswarp.matrix.checkout import metadata, settings
-from crosswarp.matrix.checkout.settings import Settings
+from crosswarp.matrix.checkout import metadata, settings_file
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import columns, language_table, selection
 from crosswarp.matrix.facts.columns import Column
@@ -67,12 +66,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             f"{unknown[0]}: there is no such rule. There are: {', '.join(rules.RULES)}."
         )
     root = paths[0] if paths[0].is_dir() else Path(".")
-    loaded = settings.load(root).settings
-    releases = _releases(options, loaded, paths[0])
+    declared_columns, excluded = _settings(root)
+    releases = _releases(options, declared_columns, paths[0])
     if build := vendors.distribution():
         print(f"Installed: {vendors.about(build.distribution, build.version)}", file=sys.stderr)
     left_out = [
-        *loaded.lint_exclude,
+        *excluded,
         *(selection.split(options.exclude) if options.exclude else []),
     ]
     with counting("files checked") as progress:
@@ -91,13 +90,26 @@ def _shown(path: Path) -> str:
     return whole if inside.startswith("..") else inside
 
 
-def _releases(options: argparse.Namespace, loaded: Settings, path: Path) -> list[str]:
+def _settings(root: Path) -> tuple[Sequence[str], Sequence[str]]:
+    """The columns of the settings in `root`, and the files that they leave out."""
+    if settings_file.of(root) is None:
+        return (), ()
+    # Imported where there are settings: pydantic takes a tenth of a second, and the small install lacks it.
+    from crosswarp.matrix.checkout import settings
+
+    declared = settings.load(root).settings
+    return declared.columns, declared.lint_exclude
+
+
+def _releases(
+    options: argparse.Namespace, declared_columns: Sequence[str], path: Path
+) -> list[str]:
     """The releases of the table that were asked for."""
     known = language_table.load()
     table = [one for one in columns.published(column_table(options)) if one.triton in known]
     given = ",".join(options.columns or ())
     window = given if any(char in given for char in "<>=!~") else None
-    wanted = [] if window else options.columns or list(loaded.columns)
+    wanted = [] if window else options.columns or list(declared_columns)
     found: list[Column]
     if wanted:
         named = columns.choose(column_table(options), selection.split(wanted))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crosswarp.matrix.checkout import settings_file
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import columns, issues, targets
 from crosswarp.matrix.facts.columns import Column
@@ -327,10 +328,7 @@ def _own_issues(checkout: Path) -> Path | None:
     path = checkout / "issues.toml"
     if not path.is_file():
         return None
-    # Imported where there may be settings: pydantic takes a tenth of a second.
-    from crosswarp.matrix.checkout import settings
-
-    return path if settings.load(checkout).path is not None else None
+    return path if settings_file.of(checkout) is not None else None
 
 
 def column_table(options: argparse.Namespace) -> tuple[Column, ...]:

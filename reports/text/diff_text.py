@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from tabulate import tabulate
-
 from crosswarp.matrix.results import compile_time, launch_time, predicted
 from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPARED, COMPAT
 from crosswarp.reports.findings.diff import Diff, Group, Side
 from crosswarp.reports.text import advice, escape
-from crosswarp.reports.text.layout import WIDTH, fill, plural, row
+from crosswarp.reports.text.layout import WIDTH, fill, plural, row, tight
 from crosswarp.reports.text.markdown import pipes, short
 
 # Raised when a field changes its meaning or goes away; a new field does not.
@@ -36,7 +34,7 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
     gives every figure of every group.
     """
     parts = [
-        fill("", f"{escape.line(diff.before.title)} → {escape.line(diff.after.title)}"),
+        fill("", _sides(diff)),
         *_runs_taken(diff),
         fill("", verdict(diff)),
     ]
@@ -52,15 +50,23 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
             parts.append("\n".join(brief))
         else:
             parts += [_whole(group, verbose) for group in found]
-    parts.append(
-        tabulate(list(diff.counts.items()), ["comparison", "cells"], disable_numparse=True)
-    )
+    counts = [(outcome, str(cells)) for outcome, cells in diff.counts.items()]
+    parts.append(tight(["comparison", "cells"], counts, 2))
     for note, cells in diff.notes.items():
         parts.append(fill("", f"Not compared ({cells} cells): {note}."))
     if not verbose and diff.groups:
         parts.append("Every figure: -v.")
     parts.append(_last_line(diff))
     return "\n\n".join(parts) + "\n"
+
+
+def _sides(diff: Diff) -> str:
+    """`A → B`; where both are columns of one run or baseline, its name stands once."""
+    before, after = diff.before, diff.after
+    if before.column and after.column and before.name == after.name:
+        columns = f"{escape.line(before.column)} → {escape.line(after.column)}"
+        return f"{columns}, of {escape.line(before.name)}"
+    return f"{escape.line(before.title)} → {escape.line(after.title)}"
 
 
 def verdict(diff: Diff) -> str:

@@ -74,6 +74,7 @@ def page(one: Release, coming: str = "") -> str:
     if one.diff:
         parts += [
             f"**{diff_text.verdict(one.diff)}** Compared with Triton {one.before}.",
+            *_listed(one.diff),
             f"`crosswarp lint mylib/ --triton '>={one.before}'` lists the lines of your code that meet a change, in "
             "seconds and without importing it.",
             *_breaks(one.diff),
@@ -81,6 +82,17 @@ def page(one: Release, coming: str = "") -> str:
         ]
     parts += [*_still(one), *_announced(one), *_coming(coming), *_rest(one), *_gluon(one)]
     return "\n\n".join(parts) + "\n"
+
+
+def _listed(diff: Diff) -> list[str]:
+    """The titles of all breaking changes, before the table with the details of each."""
+    if len(diff.breaks) < 2:
+        return []
+    return ["\n".join(f"- {_title(group)}" for group in diff.breaks)]
+
+
+def _title(group: Group) -> str:
+    return escape.markdown(group.issue.title if group.issue else ", ".join(group.kernels))
 
 
 def _breaks(diff: Diff) -> list[str]:
@@ -102,10 +114,8 @@ def _breaks(diff: Diff) -> list[str]:
 
 
 def _code(group: Group) -> str:
-    if group.issue is None:
-        return escape.markdown(", ".join(group.kernels))
-    code = f"<br>{escape.code(group.issue.code)}" if group.issue.code else ""
-    return f"{escape.markdown(group.issue.title)}{code}"
+    code = f"<br>{escape.code(group.issue.code)}" if group.issue and group.issue.code else ""
+    return f"{_title(group)}{code}"
 
 
 def _fix(group: Group) -> str:

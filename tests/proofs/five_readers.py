@@ -58,7 +58,6 @@ class Question:
     answer: tuple[str, ...]
     command: str = ""
     leads_to: str = ""
-    extra: str = ""
     has_triton: bool = False
 
 
@@ -82,7 +81,7 @@ QUESTIONS = (
     error("Triton Error [CUDA]: an illegal memory access was encountered", "Mask every load"),
     Question(
         "c engineer", "What did 3.9 break? (terminal)", "README.md", "crosswarp diff 3.8.0 3.9.0", BREAKS,
-        "crosswarp diff 3.8.0 3.9.0", extra="matrix",
+        "crosswarp diff 3.8.0 3.9.0",
     ),
     Question(
         "c engineer", "What did 3.9 break? (page)", "README.md", "page of the release", BREAKS,
@@ -91,12 +90,12 @@ QUESTIONS = (
     Question(
         "d author", "Do my kernels work on every Triton?", "docs/index.md", "crosswarp lint kernels.py",
         ("have been removed", "3.9.0: compile fails", "against Triton 3.0.0"),
-        "crosswarp lint kernels.py", extra="matrix",
+        "crosswarp lint kernels.py",
     ),
     Question(
         "d author", "Do they compile on mine, for my GPU?", "docs/index.md", "crosswarp check",
         ("FAILS", "pass with compat", "shim: block_pointers"),
-        "crosswarp check kernels.py --targets H100", extra="matrix", has_triton=True,
+        "crosswarp check kernels.py --targets H100", has_triton=True,
     ),
     Question(
         "e manager", "What does it buy and cost, who keeps it, is it mature?", "README.md", "",
@@ -178,11 +177,10 @@ def installed(question: Question, home: Path, wheel: Path, column: Path) -> dict
         (here / "triton_and_torch.pth").write_text(f"{there}\n")
     (home / "ci.log").write_text(CI_LOG)
     (home / "kernels.py").write_text(KERNELS)
-    extra = f"[{question.extra}]" if question.extra else ""
     kept = ("PIP_", "UV_", "SSL_", "LANG", "HOME")
     environ = {name: value for name, value in os.environ.items() if name.startswith(kept)}
     environ |= {"PATH": f"{environment}/bin:/usr/bin:/bin", "COLUMNS": "80"}
-    install = ["pip", "install", "-qq", f"crosswarp{extra} @ {wheel.as_uri()}"]
+    install = ["pip", "install", "-qq", f"crosswarp @ {wheel.as_uri()}"]
     subprocess.run([f"{environment}/bin/python", "-m", *install], check=True, env=environ)
     return environ
 
