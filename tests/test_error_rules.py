@@ -373,7 +373,7 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
         assert found(f"{text} on {target}")[0].causes[0].cause == first.causes[0].cause
 
 
-# What stands around a message that several causes share
+# The words around a message that several causes share
 
 
 @pytest.mark.parametrize(
@@ -390,6 +390,16 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
         ("AttributeError: 'CudaDriver' object has no attribute 'active'", "newer Triton"),
         ("AssertionError('First input (fp16) and second input (uint8) must have the same dtype!')", "fp8"),
         ("AssertionError('First input (fp16) and second input (fp32) must have the same dtype!')", "float32"),
+        ("InductorError: Cannot bitcast data-type of size 64 to data-type of size 32", "Python float"),
+        ("ValueError('Cannot bitcast data-type of size 8 to size 1')", "torch.bool"),
+        ("Fatal Python error: Segmentation fault in xla/service/gpu/triton_fusion", "jaxlib"),
+        ("NoValidChoicesError: No choices to select\n  target: flex_attention_backward", "flex_attention"),
+        ("`if` conditionals can only accept values of type {int}, not objects of type NoneType", "None"),
+        ("Pipeline failed while executing [`ConvertTritonGPUToLLVM` on 'builtin.module']", "last pass"),
+        (
+            "TypeError: function takes exactly 18 arguments (23 given), in torch.compile's launcher",
+            "inductor calls",
+        ),
     ],
 )  # fmt: skip
 def test_the_words_around_a_message_choose_its_cause(text, words):
