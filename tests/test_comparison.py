@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -263,6 +264,21 @@ def test_the_names_of_2_3_1_are_those_of_3_0_0(launched):
     assert change.what == "_twice_kernel, 4 warps"
     other = launched({"kernel": "_other", "stack": 960})
     assert compare(before, other).changes == ()
+
+
+def test_the_noise_of_two_times_must_not_touch(timed):
+    """The new lower quartile is the old upper one, and then a little more."""
+    before, after = timed(1.0, spread=0.25), timed(2.0, spread=0.375)
+    assert compare(before, after).outcome == "same"
+    assert compare(before, timed(2.0, spread=0.3749)).outcome == "slower"
+
+
+def test_why_times_are_not_compared_is_kept_beside_other_inputs(timed):
+    sides = []
+    for name, record in (("one", timed(1.0)), ("other", timed(1.0, alone=False))):
+        outputs = {"outputs": {"y": {"digest": name}}, "inputs": name}
+        sides.append(replace(record, resources={**record.resources, **outputs}))
+    assert compare(*sides).note.startswith("timed beside other jobs")
 
 
 def test_a_figure_that_is_missing_is_not_compared(launched):

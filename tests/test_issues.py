@@ -120,6 +120,11 @@ def test_healed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
     assert [one.shims for one in verdict.healed] == [("guarded_autotune",)]
 
 
+def test_a_dropped_configuration_is_not_fixed_beside_another_that_fails(crash, chunk, make_issue):
+    records = [crash(), chunk(warps=4, mode="shimmed"), crash(mode="shimmed", config="num_warps=2")]
+    assert judge(records, [make_issue()]).healed == []
+
+
 def test_an_issue_that_names_no_shim_was_healed_by_what_acted(crash, chunk, make_issue):
     verdict = judge([crash(), chunk(mode="shimmed", shims=("drop",))], [make_issue(shim=None)])
     assert [one.shims for one in verdict.healed] == [("drop",)]

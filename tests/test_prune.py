@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from crosswarp.matrix.results import journal, pruning
-from crosswarp.matrix.results.store import OF_A_RUN, Store
+from crosswarp.matrix.results.store import OF_A_RUN, Environment, Store
 from crosswarp.reports import cli
 
 NOW = datetime(2026, 6, 1, tzinfo=timezone.utc)
@@ -110,6 +110,11 @@ def test_nothing_of_a_run_is_left_and_every_table_is_known(path, ran):
         ran(store, 9, key="softmax"), ran(store, 8)
         store.note(1, "", "read me")
         store.take(1, "triton-3.2.0", {"item": 1})
+        store.session(1, "triton-3.2.0", "compile", {}, 1)
+        store.target(1, "triton-3.2.0", "sm_90", True, "")
+        at = ("triton-3.2.0", "triton-3.2.0", "ready", "", {}, (), 1.0, ())
+        store.environment(1, Environment(*at))
+        assert all(store._db.execute(f"SELECT * FROM {table}").fetchall() for table in OF_A_RUN)
         tables = store._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         assert {row["name"] for row in tables} == {"runs", *OF_A_RUN}
         store.remove(1)

@@ -58,7 +58,7 @@ def test_the_cells_of_one_column(path, make_record):
 def test_history(path):
     with Store(path) as store:
         first, second = store.begin(["a"], {}), store.begin(["b"], {})
-        store.finish(first, "finished", 0)
+        store.finish(first, "finished", 0, "2026-05-04T03:02:01+00:00")
         store.note(second, "main", "read me", kind="problem")
         store.environment(
             second,
@@ -69,6 +69,7 @@ def test_history(path):
         assert [run.id for run in store.runs()] == [second, first]
         assert store.run().id == second
         assert (store.run(first).status, store.run(first).exit_code) == ("finished", 0)
+        assert store.run(first).finished == "2026-05-04T03:02:01+00:00"
         assert [note.kind for note in store.notes(second)] == ["problem"]
         (environment,) = store.environments(second)
         assert (environment.requirements, environment.overrides) == (("triton",), ("torch==2.5.1",))

@@ -92,6 +92,15 @@ def test_an_endless_line_is_dropped_and_the_next_one_read(tmp_path, monkeypatch)
     assert kinds(Tail(path).poll()) == ["senseless", "end"]
 
 
+def test_an_endless_line_at_the_end_is_reported_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "MAX_LINE", 100)
+    monkeypatch.setattr(stream, "_CHUNK", 64)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"x" * 1050)
+    (found,) = Tail(path).finish()
+    assert found.why == "longer than 8 MiB"
+
+
 def test_a_record_keeps_what_can_be_stored():
     cell = protocol.read(
         line(
