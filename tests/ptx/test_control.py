@@ -35,6 +35,19 @@ def test_both_sides_of_a_branch_meet_again():
     assert y.tolist() == [10 * n if n % 2 else n + 1000 for n in range(64)]
 
 
+def test_a_jump_by_a_table_and_its_lanes_meet_again():
+    # As LLVM writes the switch of specialised warps.
+    body = (
+        "rem.u32 %r5, %r0, 3;\n$L_brx_0: .branchtargets two, one, none;\nbrx.idx %r5, $L_brx_0;\n"
+        "one:\nmov.u32 %r6, 1;\nbra join;\ntwo:\nmov.u32 %r6, 2;\nbra join;\nnone:\nmov.u32 %r6, 0;\n"
+        "join:\nvote.sync.ballot.b32 %r7, 1, -1;\nmul.lo.u32 %r7, %r7, %r6;\nmad.wide.u32 %d3, %r0, 4, %d1;\n"
+        "st.global.u32 [%d3], %r7;"
+    )
+    y = _numbers(32)
+    execute(kernel(body), (1,), [y, y])
+    assert y.tolist() == [0xFFFFFFFF * (2, 1, 0)[n % 3] & 0xFFFFFFFF for n in range(32)]
+
+
 def test_lanes_meet_before_a_block_that_stands_ahead_of_where_they_went():
     # As LLVM writes a loop that it has split by a condition of each thread: behind the block that all of them come to.
     body = (

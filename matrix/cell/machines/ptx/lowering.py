@@ -32,7 +32,7 @@ _WORD = re.compile(r"[%\w$]+(?:\.[xyz])?")
 _ADDRESS = re.compile(r"([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*$")
 # These write to no register, or read the one they write to.
 _NO_RESULT = (
-    "st", "red", "cp", "bra", "bar", "barrier", "wgmma", "nanosleep", "stmatrix", "tcgen05", "prefetch", "fence",
+    "st", "red", "cp", "bra", "brx", "bar", "barrier", "wgmma", "nanosleep", "stmatrix", "tcgen05", "prefetch", "fence",
     "tensormap", "setmaxnreg", "applypriority", "discard", "multimem", "call",
 )  # fmt: skip
 

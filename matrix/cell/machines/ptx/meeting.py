@@ -31,7 +31,9 @@ def _successors(kernel: Kernel, number: int) -> List[int]:
     found = []
     if last.name == "bra":
         found.append(kernel.label(last, last.operands[0]))
-    if last.guard or last.name not in ("bra", *_STOPS):
+    if last.name == "brx":
+        found += [kernel.label(last, name) for name in kernel.tables[last.operands[1]]]
+    if last.guard or last.name not in ("bra", "brx", *_STOPS):
         found.append(number + 1)
     # The number of blocks is the end.
     return [one for one in found if one < len(kernel.blocks)]

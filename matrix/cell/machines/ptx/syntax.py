@@ -83,6 +83,7 @@ class Kernel:
     blocks: List[Tuple[int, int]] = field(default_factory=list)
     block_at: Dict[int, int] = field(default_factory=dict)
     version: Tuple[int, ...] = ()
+    tables: Dict[str, List[str]] = field(default_factory=dict)
 
     def label(self, instruction: Instruction, name: str) -> int:
         """The block that `name` means where `instruction` stands; the number of blocks is the end."""
@@ -141,6 +142,7 @@ class _Reader:
         self._names: List[Dict[str, str]] = []
         self._scopes: List[int] = []
         self._unique = 0
+        self._last_label = ""
         self._skipping = 0
 
     def read(self, text: str) -> None:
@@ -198,6 +200,7 @@ class _Reader:
             kernel = self._kernel
             assert kernel is not None
             kernel.labels[found.group(1), self._scopes[-1]] = len(kernel.instructions)
+            self._last_label = found.group(1)
             piece = piece[found.end() :]
 
     def _directive(self, text: str) -> None:
@@ -301,7 +304,11 @@ class _Reader:
                 kernel.widths[own] = bits
 
     def _declare(self, text: str, line: int) -> None:
-        if text.startswith((".pragma", ".branchtargets", ".callprototype", ".alias")):
+        if text.startswith(".branchtargets"):
+            assert self._kernel is not None
+            self._kernel.tables[self._last_label] = split_operands(text[len(".branchtargets") :])
+            return
+        if text.startswith((".pragma", ".callprototype", ".alias")):
             return
         found = re.search(
             r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",
@@ -364,12 +371,18 @@ def _find_blocks(kernel: Kernel) -> None:
     starts = {0}
     # Debugging labels are many, and nothing branches to them.
     for instruction in kernel.instructions:
-        if instruction.name == "bra":
-            for scope in reversed(instruction.scope):
-                at = kernel.labels.get((instruction.operands[0], scope))
-                if at is not None:
-                    starts.add(at)
-                    break
+        if instruction.name in ("bra", "brx"):
+            names = (
+                instruction.operands[:1]
+                if instruction.name == "bra"
+                else kernel.tables[instruction.operands[1]]
+            )
+            for name in names:
+                for scope in reversed(instruction.scope):
+                    at = kernel.labels.get((name, scope))
+                    if at is not None:
+                        starts.add(at)
+                        break
     for index, instruction in enumerate(kernel.instructions):
         if instruction.name in _ENDS:
             starts.add(index + 1)

@@ -11,6 +11,19 @@ def bra(low, instruction):
     return True
 
 
+@lowers("brx")
+def brx(low, instruction):
+    """A jump by a table; an index beyond it is undefined."""
+    if low.guard:
+        raise instruction.unsupported("guarded")
+    index = low.read(instruction.operands[0], "u32")
+    table = low.kernel.tables[instruction.operands[1]]
+    for number, name in enumerate(table[:-1]):
+        low.emit(f"J.append(({low.kernel.label(instruction, name)}, {index} == {number}))")
+    low.emit(f"J.append(({low.kernel.label(instruction, table[-1])}, None))")
+    return True
+
+
 @lowers("ret", "exit")
 def ret(low, instruction):
     low.emit(f"J.append((-1, {low.guard}))")
