@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import importlib
 import sys
 
@@ -10,7 +11,8 @@ import pytest
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
-from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE, absent, attempts
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE, absent, attempts, observing
+from crosswarp.matrix.cell.kinds.check import __main__ as check_cell
 from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.protocol import Cell
 
@@ -253,3 +255,46 @@ def test_what_a_kernel_uses_of_a_stand_in_is_found(stood_in):
 def test_what_to_do_is_one_line():
     assert absent.pip(["einops", "vllm.a", "vllm.b"]) == "pip install einops vllm (or --stub)"
     assert absent.pip([absent.RELATIVE]) == "check the file where its package is (or --stub)"
+
+
+HIP, CUDA = {"backend": "hip", "warp_size": 64}, {"backend": "cuda", "warp_size": 32}
+
+
+def _blocked(**fields):
+    of = "triton.experimental.gluon.language.BlockedLayout"
+    layout = {"made": of, "arguments": [{"value": [1]}], "words": fields}
+    arguments = [{"name": "n", "value": 4}, {"name": "layout", "value": layout}]
+    return {"attempts": [{"arguments": arguments}]}
+
+
+@pytest.mark.parametrize(
+    "kernel, case, on_hip, on_cuda",
+    [
+        ({}, _blocked(), "", ""),
+        ({}, _blocked(threads_per_warp={"value": [4, 8]}), "32 threads a warp, and the target has 64", ""),
+        ({"backend": "cuda"}, _blocked(), "NVIDIA's alone", ""),
+        ({"backend": "hip"}, _blocked(), "", "AMD's alone"),
+    ],
+)  # fmt: skip
+def test_a_kernel_in_gluon_is_for_the_targets_of_its_functions_and_layouts(
+    kernel, case, on_hip, on_cuda
+):
+    for said, target in ((on_hip, HIP), (on_cuda, CUDA)):
+        found = check_cell.for_others(kernel, case, target)
+        assert found.endswith(said) and bool(found) == bool(said)
+
+
+def test_a_launch_that_is_observed_is_made_again_with_its_layouts():
+    @dataclasses.dataclass
+    class Layout:
+        order: list
+        parent: object = None
+
+    Layout.__module__, Layout.__qualname__ = "triton.layouts", "Layout"
+    made = observing._made(Layout([[1], [0]], Layout([0])))
+    inner = {
+        "made": "triton.layouts.Layout",
+        "arguments": [],
+        "words": {"order": {"value": [0]}, "parent": {"value": None}},
+    }
+    assert made["words"] == {"order": {"value": [[1], [0]]}, "parent": inner}

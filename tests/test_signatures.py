@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.signatures import finding, given, infer, source
+from crosswarp.matrix.signatures import finding, given, gluon, infer, source
 
 HEAD = """
 import torch
@@ -335,3 +335,129 @@ def test_a_folder_of_kernels_named_triton_is_not_triton(tmp_path, inside, module
     (folder / "__init__.py").touch()
     (folder / "permute.py").write_text("x = 1\n")
     assert source.parse(folder / "permute.py").module == module
+
+
+GLUON = """
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.hopper import tma
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+
+@gluon.jit
+def moved(x_ptr, y_ptr, n, BLOCK: gl.constexpr, layout: gl.constexpr):
+    o = gl.arange(0, BLOCK, layout=layout)
+    gl.store(y_ptr + o, gl.load(x_ptr + o, mask=o < n), mask=o < n)
+
+
+@gluon.jit
+def fetched(source, y_ptr, ROWS: gl.constexpr):
+    tile = gl.allocate_shared_memory(source.dtype, [ROWS, ROWS], source.layout)
+    tma.async_load(source, [0, 0], tile)
+
+"""
+
+
+def test_a_layout_is_a_constant_that_a_launch_makes(inferred):
+    (signature,) = inferred(
+        GLUON
+        + "LANES = 32\nx = torch.zeros(8, dtype=torch.float16)\n"
+        + "layout = gl.SliceLayout(1, gl.BlockedLayout([1, 4], [1, LANES], warps_per_cta=[4, 1], order=[1, 0]))\n"
+        + "moved[(1,)](x, x, 8, BLOCK=256, layout=layout)\n"
+    )["moved"].signatures
+    assert signature.arguments[-1].value == {
+        "made": "triton.experimental.gluon.language.SliceLayout",
+        "arguments": [
+            {"value": 1},
+            {
+                "made": "triton.experimental.gluon.language.BlockedLayout",
+                "arguments": [{"value": [1, 4]}, {"value": [1, 32]}],
+                "words": {"warps_per_cta": {"value": [4, 1]}, "order": {"value": [1, 0]}},
+            },
+        ],
+        "words": {},
+    }
+    assert not signature.assumed
+    assert str(signature).endswith(
+        "layout=gl.SliceLayout(1, gl.BlockedLayout([1, 4], [1, 32], warps_per_cta=[4, 1], order=[1, 0]))"
+    )
+
+
+def test_nothing_is_assumed_for_a_layout_and_it_can_be_given(inferred):
+    found = inferred(GLUON)["moved"]
+    assert (
+        not found.signatures
+        and "for layout (a layout of Gluon's is given as gl.Blocked" in found.why
+    )
+    named = GLUON.replace("layout: gl", "L: gl").replace("layout=layout", "layout=L")
+    assert "assumed for L (a layout" in inferred(named)["moved"].why
+    given_ = "moved:layout=gl.BlockedLayout([1], [32], [4], [0]),BLOCK=64"
+    (signature,) = inferred(GLUON, constexpr=[given_])["moved"].signatures
+    assert str(signature).endswith("BLOCK=64, layout=gl.BlockedLayout([1], [32], [4], [0])")
+    assert [one.type for one in signature.arguments[:3]] == ["*fp32", "*fp32", "i32"]
+
+
+@pytest.mark.parametrize(
+    "made, element, assumed",
+    [("torch.zeros(8, 8, dtype=torch.float16)", "fp16", False), ("other()", "fp32", True)],
+)
+def test_a_descriptor_is_of_a_tensor_as_large_as_its_block(inferred, made, element, assumed):
+    (signature,) = inferred(
+        GLUON
+        + "def run(x: torch.Tensor):\n    layout = gl.NVMMASharedLayout.get_default_for([64, 32], gl.float16)\n"
+        + f"    x = {made}.view(8, 8) if {not assumed} else x\n"
+        + "    fetched[(1,)](TensorDescriptor.from_tensor(x, [64, 32], layout), x, ROWS=64)\n"
+    )["fetched"].signatures
+    source_, ROWS = signature.arguments[0], signature.arguments[-1]
+    assert (source_.type, source_.assumed, ROWS.value) == ("descriptor", assumed, {"value": 64})
+    assert source_.value["arguments"][:2] == [
+        {"tensor": element, "sizes": [64, 32]},
+        {"value": [64, 32]},
+    ]
+
+
+def test_of_gluon_no_number_is_assumed_where_it_may_be_memory(inferred):
+    found = inferred(
+        GLUON + "@gluon.jit\ndef part(descriptor, tile):\n    other(descriptor, tile)\n"
+    )
+    assert "nothing can be assumed for descriptor, tile" in found["part"].why
+    assert "nothing can be assumed for source" in found["fetched"].why
+
+
+@pytest.mark.parametrize(
+    "used, backend",
+    [
+        ("gl.amd.cdna3.buffer_load(x, x)", "hip"),
+        ("tma.store_wait(0)", "cuda"),
+        ("gl.load(x)", ""),
+        ("gl.amd.cdna3.buffer_load(x, tma.x)", ""),
+    ],
+)
+def test_a_kernel_in_gluon_may_be_for_one_backend(tmp_path, used, backend):
+    path = tmp_path / "kernels.py"
+    path.write_text(f"{GLUON}@gluon.jit\ndef chosen(x):\n    {used}\n", "utf-8")
+    found = finding.read(path)
+    (kernel,) = [one for one in found.kernels if one.name == "chosen"]
+    assert gluon.backend(found, kernel) == backend
+
+
+def test_a_library_hands_gluon_on_under_its_own_name(inferred):
+    found = inferred(
+        "from mine.door import gl, gluon\n@gluon.jit\ndef k(x_ptr, L: gl.constexpr):\n"
+        "    gl.store(x_ptr + gl.arange(0, 64, L), 1.0)\n"
+        "k[(1,)](torch.zeros(8), gl.BlockedLayout([1], [32], [4], [0]))\n"
+    )["k"]
+    assert str(found.signatures[0]) == "x_ptr *fp32:16, L=gl.BlockedLayout([1], [32], [4], [0])"
+
+
+def test_a_launcher_that_is_passed_a_kernel_launches_it(inferred):
+    # As Helion writes it.
+    found = copied(
+        inferred,
+        """
+        def run(x: torch.Tensor, *, _launcher=_default_launcher):
+            y = torch.empty_like(x)
+            _launcher(copy, (4,), x, y, 100, BLOCK=64, num_warps=2, num_stages=1)
+        """,
+    )
+    assert str(found) == "x *fp32:16, y *fp32:16, n=100 i32, BLOCK=64, num_warps=2, num_stages=1"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswarp.matrix.signatures import gluon
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Argument
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
 from crosswarp.matrix.signatures.uses import (
@@ -21,6 +22,7 @@ from crosswarp.matrix.signatures.uses import (
     DTYPE,
     FLOAT,
     INDEX,
+    LAYOUT,
     LOADED,
     PIECES,
     POINTER,
@@ -112,6 +114,7 @@ class Assuming:
         if len(sized) <= 1:
             self._size = _ONE_AXIS
         self._written = _written(source)
+        self._gluon = gluon.is_gluon(source, kernel)
 
     def argument(self, parameter: Parameter, other: Assumption) -> Argument | None:
         """The argument for a parameter; None where nothing sensible can be passed."""
@@ -142,6 +145,16 @@ class Assuming:
         if FLOAT not in loaded and (STORED in loaded or _INDICES.search(name)):
             return "i32", "integers are stored through it" if STORED in loaded else "its name"
         return other.dtype or self._dtype, ""
+
+    def is_layout(self, name: str) -> bool:
+        return (
+            LAYOUT in self.uses.get(name, Use()).facts or self._gluon and "layout" in name.lower()
+        )
+
+    def is_descriptor(self, name: str) -> bool:
+        """Whether it is a descriptor of Gluon's, which a kernel is passed ready made."""
+        facts = self.uses.get(name, Use()).facts
+        return self._gluon and DESCRIPTOR in facts and POINTER not in facts
 
     def is_pointer(self, name: str) -> bool:
         use = self.uses.get(name, Use())
@@ -186,6 +199,9 @@ class Assuming:
         )
         if only_truth and (_BOOL.search(name) or not _SIZE.search(name)):
             return Argument(name, "i1", origin="it is a condition", assumed=True)
+        if not use.facts and self._gluon:
+            # It may be shared memory or a descriptor as well as a number, and with a wrong type the compiler dies.
+            return None
         if not use.facts and other.scalars:
             is_float = not is_float
         if is_float:
@@ -205,6 +221,8 @@ class Assuming:
             return {"value": use.texts[0]}, "the kernel compares it with that"
         if CALLED in facts:
             return self._function(name)
+        if self.is_layout(name):
+            return None
         if lower in _WARPS:
             return {"value": _WARPS[lower]}, "its name"
         if DTYPE in facts or re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name):

@@ -14,8 +14,10 @@ from crosswarp.matrix.signatures.kinds import (
     DTYPES,
     FLOAT,
     INT,
+    LANGUAGES,
     TENSOR,
     UNKNOWN,
+    Call,
     Kind,
     join,
     number,
@@ -32,6 +34,8 @@ _OF_TENSORS = {
     "stride", "numel", "data_ptr", "contiguous", "is_contiguous", "is_cuda", "element_size", "requires_grad", "view",
     "new_empty", "dtype", "device", "shape", "size", "to",
 }  # fmt: skip
+# Their classes and functions make what a launch passes: layouts and descriptors.
+_MAKERS = ("triton.experimental.gluon.", "triton.tools.tensor_descriptor.")
 _INT_CALLS = ("len", "int", "triton.cdiv", "triton.next_power_of_2", "math.ceil", "math.floor")
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -97,7 +101,7 @@ class Evaluation(Tensors):
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Kind:
         full = self._source.full(node)
         module, _, last = full.rpartition(".")
-        if module in ("torch", "triton.language") and last in DTYPES:
+        if module in ("torch", *LANGUAGES) and last in DTYPES:
             return Kind("dtype", DTYPES[last], line=node.lineno)
         of = self.kind(node.value, scope, depth)
         if node.attr == "shape":
@@ -128,6 +132,12 @@ class Evaluation(Tensors):
             return FLOAT
         if full == "bool":
             return BOOL
+        if module in LANGUAGES and last == "constexpr" and node.args:
+            return self.kind(node.args[0], scope, depth)
+        if full.startswith(_MAKERS) and len(words) == len(node.keywords):
+            arguments = tuple(self.kind(one, scope, depth) for one in node.args)
+            given = {name: self.kind(one, scope, depth) for name, one in words.items()}
+            return Kind("made", Call(full, arguments, given))
         if isinstance(node.func, ast.Attribute):
             found = self._method(node, node.func, words, scope, depth)
             if found.what != "unknown":
@@ -218,7 +228,7 @@ class Evaluation(Tensors):
             return Kind("function", name)
         full = self._source.aliases.get(name, "")
         module, _, last = full.rpartition(".")
-        if module in ("torch", "triton.language") and last in DTYPES:
+        if module in ("torch", *LANGUAGES) and last in DTYPES:
             return Kind("dtype", DTYPES[last])
         return UNKNOWN
 

@@ -159,7 +159,7 @@ def _is_jitted(found: Source, node: Function, makers: set[str]) -> bool:
 def _speaks(found: Source, node: Function) -> bool:
     """Whether a function is in Triton's language: one below another library's ``jit`` is not."""
     return any(
-        found.full(one).startswith(("tl.", "triton.language."))
+        found.full(one).startswith(("tl.", "triton.language.", "triton.experimental.gluon."))
         for one in ast.walk(node)
         if isinstance(one, ast.Attribute)
     )

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS
+from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, LANGUAGES
 from crosswarp.matrix.signatures.signature import HINTS, NONE, SCALARS, Argument
 
 _TYPE = re.compile(r"(?P<type>\*?[a-z0-9_]+)(?::(?P<hint>16|any|1))?")
@@ -79,13 +79,13 @@ def _parts(option: str, text: str, example: str) -> tuple[str, list[str]]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas. One before a closing bracket, with none opened between them, does not divide."""
+    """The parts between commas that are in no brackets. One that is opened and not closed is none."""
     parts = []
-    end, inside = len(text), False
+    end, inside = len(text), 0
     for place in range(len(text) - 1, -1, -1):
         character = text[place]
         if character in "()[]{}":
-            inside = character in ")]}"
+            inside = inside + 1 if character in ")]}" else max(inside - 1, 0)
         elif character == "," and not inside:
             parts.append(text[place + 1 : end])
             end = place
@@ -137,10 +137,25 @@ def _number(text: str) -> Any:
 def _value(text: str) -> Any:
     """As plain data: a text where it is nothing else."""
     module, _, last = text.rpartition(".")
-    if module in ("tl", "triton.language") and last in DTYPES:
+    if module in ("tl", "gl", *LANGUAGES) and last in DTYPES:
         return {"dtype": last}
     try:
-        found = ast.literal_eval(text)
+        node = ast.parse(text, mode="eval").body
+        if isinstance(node, ast.Call):
+            return _made(node)
+        found = ast.literal_eval(node)
     except (ValueError, SyntaxError):
         return {"value": text}
     return {"value": list(found) if isinstance(found, tuple) else found}
+
+
+def _made(node: ast.Call) -> dict[str, Any]:
+    """A call such as ``gl.BlockedLayout([1], [32], [4], [0])``. Raises ValueError for any other."""
+    name = ast.unparse(node.func)
+    if not name.startswith("gl."):
+        raise ValueError(name)
+    return {
+        "made": f"triton.experimental.gluon.language.{name.removeprefix('gl.')}",
+        "arguments": [_value(ast.unparse(one)) for one in node.args],
+        "words": {str(one.arg): _value(ast.unparse(one.value)) for one in node.keywords},
+    }

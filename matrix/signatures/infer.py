@@ -10,10 +10,11 @@ from typing import Any
 from crosswarp.matrix.signatures.assumed import Assuming, Assumption, assumptions
 from crosswarp.matrix.signatures.evaluation import Evaluation
 from crosswarp.matrix.signatures.given import Given, number_argument
-from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Kind, number
+from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Call, Kind, number
 from crosswarp.matrix.signatures.launches import Launch, callers, find
 from crosswarp.matrix.signatures.signature import (
     CONSTEXPR,
+    DESCRIPTOR,
     NONE,
     SCALARS,
     Argument,
@@ -236,6 +237,13 @@ class _Inference:
         other: Assumption,
     ) -> Argument | None:
         name = parameter.name
+        if kind.what == "made":
+            given = _encoded(kind, other.dtype or self._dtype)
+            if given is None:
+                return None
+            return Argument(name, DESCRIPTOR, value=given, origin=where, assumed=_lacks_dtype(kind))
+        if self._assuming.is_descriptor(name):
+            return None
         pointer = self._assuming.is_pointer(name)
         if kind.what == "tensor" or (kind.what == "unknown" and pointer):
             if kind.dtype:
@@ -340,6 +348,8 @@ class _Inference:
             sentence = (
                 f"nothing can be assumed for {', '.join(lacks)} of its launch at line {launch.line}"
             )
+        if any(self._assuming.is_layout(name) for name in lacks):
+            sentence += " (a layout of Gluon's is given as gl.BlockedLayout([1], [32], [4], [0]))"
         if launch and launch.starred:
             sentence += " (it passes *args or **kwargs)"
         hints = []
@@ -361,8 +371,8 @@ def _written(argument: Argument) -> str:
     return argument.type
 
 
-def _encoded(kind: Kind) -> dict[str, Any] | None:
-    """A constant as plain data; None where it is not known."""
+def _encoded(kind: Kind, dtype: str = "") -> dict[str, Any] | None:
+    """A constant as plain data; None where it is not known. `dtype`: of tensors whose dtype is not in the file."""
     if kind.what == "value" and isinstance(kind.value, (bool, int, float, str, type(None))):
         return {"value": kind.value}
     if kind.what == "dtype" and kind.value:
@@ -378,7 +388,50 @@ def _encoded(kind: Kind) -> dict[str, Any] | None:
         return {"name": kind.value}
     if kind.what == "tuple" and all(one.what == "value" for one in kind.value):
         return {"value": [one.value for one in kind.value]}
-    return None
+    return _call(kind.value, dtype) if kind.what == "made" else None
+
+
+def _call(call: Call, dtype: str) -> dict[str, Any] | None:
+    """A call of Triton's as plain data; None where an argument is not known."""
+    block = call.arguments[1] if len(call.arguments) > 1 else call.words.get("block_shape", UNKNOWN)
+    given = {
+        name: _passed(kind, dtype, block)
+        for name, kind in [*enumerate(call.arguments), *call.words.items()]
+    }
+    if not all(given.values()):
+        return None
+    words = {name: one for name, one in given.items() if isinstance(name, str)}
+    return {
+        "made": call.of,
+        "arguments": list(given.values())[: len(call.arguments)],
+        "words": words,
+    }
+
+
+def _passed(kind: Kind, dtype: str, block: Kind) -> dict[str, Any] | None:
+    """An argument of such a call. A tensor is as large as the block that a descriptor of it has."""
+    if kind.what == "tensor":
+        sizes = _plain(block)
+        element = kind.dtype or dtype
+        return {"tensor": element, "sizes": sizes} if element and isinstance(sizes, list) else None
+    if kind.what == "tuple":
+        found = _plain(kind)
+        return None if found is None else {"value": found}
+    return _encoded(kind, dtype)
+
+
+def _plain(kind: Kind) -> Any:
+    """The numbers of a list of lists; None where one of them is not known."""
+    if kind.what == "tuple":
+        found = [_plain(one) for one in kind.value]
+        return None if None in found else found
+    return kind.value if kind.what == "value" and number(kind) else None
+
+
+def _lacks_dtype(kind: Kind) -> bool:
+    if kind.what == "made":
+        return any(map(_lacks_dtype, (*kind.value.arguments, *kind.value.words.values())))
+    return kind.what == "tensor" and not kind.dtype
 
 
 def _distinct(found: Sequence[Signature]) -> list[Signature]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 # Triton's names of element types, by torch's and by triton.language's.
@@ -18,6 +18,8 @@ DTYPES = {
 }  # fmt: skip
 ELEMENTS = tuple(dict.fromkeys(DTYPES.values()))
 FLOATS = ("fp16", "bf16", "fp32", "fp64")
+# The modules that have the dtypes as attributes.
+LANGUAGES = ("triton.language", "triton.experimental.gluon.language")
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,9 @@ class Kind:
 
     Attributes:
         what: ``value`` (known), ``tensor``, ``int``, ``float``, ``bool``, ``dtype``, ``shape`` (a tuple of unknown
-            integers), ``saved`` (a tuple of tensors), ``tuple``, ``function``, or ``unknown``.
+            integers), ``saved`` (a tuple of tensors), ``tuple``, ``function``, ``made``, or ``unknown``.
         value: of a value; of a tensor, the kinds of its sizes, or None; of a dtype, Triton's name of it; the members
-            of a tuple; the name of a function.
+            of a tuple; the name of a function; of what a call of Triton made (a layout, a descriptor), that `Call`.
         dtype: of a tensor, Triton's name; empty where it is not in the file.
         line: where that was read; 0 where nowhere.
         others: other kinds that it may have, on another way to the same place.
@@ -48,9 +50,22 @@ class Kind:
             return repr(self.value)
         if self.what == "tensor":
             return f"a tensor of {self.dtype}" if self.dtype else "a tensor"
-        return {"dtype": f"the dtype {self.value}", "function": str(self.value)}.get(
-            self.what, self.what
-        )
+        if self.what in ("function", "made"):
+            return str(self.value)
+        return f"the dtype {self.value}" if self.what == "dtype" else self.what
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a class or function of Triton's: its full name, and the kinds of its arguments."""
+
+    of: str
+    arguments: tuple[Kind, ...] = ()
+    words: Mapping[str, Kind] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        words = [f"{name}={kind}" for name, kind in self.words.items()]
+        return f"{self.of.rpartition('.')[2]}({', '.join([*map(str, self.arguments), *words])})"
 
 
 UNKNOWN = Kind("unknown")

@@ -11,6 +11,8 @@ from crosswarp.matrix.signatures.source import Kernel, Scope, Source, within
 # The methods of a launch that is written `kernel.run(..., grid=grid)` or `kernel.warmup(...)`.
 _METHODS = ("run", "warmup")
 _OF_METHODS = ("grid", "warmup", "stream")
+# Helion's `_launcher(kernel, grid, x, n, num_warps=4)`, by how the name of the function ends.
+_LAUNCHER = "launcher"
 # Functions that return a kernel unchanged.
 _WRAPPERS = ("torch.library.wrap_triton", "torch._library.triton.wrap_triton")
 
@@ -80,7 +82,8 @@ def _launched(source: Source, call: ast.Call) -> str:
     if isinstance(func, ast.Attribute) and func.attr in _METHODS:
         return source.full(func.value)
     if not isinstance(func, ast.Subscript):
-        return ""
+        launches = source.full(func).endswith(_LAUNCHER) and len(call.args) > 1
+        return source.full(call.args[0]) if launches else ""
     of = func.value
     if isinstance(of, ast.Call) and source.full(of.func) in _WRAPPERS and of.args:
         of = of.args[0]
@@ -94,14 +97,18 @@ def _launch(kernel: Kernel, call: ast.Call, scope: Scope) -> Launch:
     given: dict[str, ast.expr] = {}
     options: dict[str, ast.expr] = {}
     starred, positional = False, 0
-    for place, argument in enumerate(call.args):
+    method = not isinstance(call.func, ast.Subscript)
+    # A method has the grid as a word, a launcher the kernel and the grid before the arguments.
+    by_launcher = method and not (
+        isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+    )
+    for place, argument in enumerate(call.args[2:] if by_launcher else call.args):
         if isinstance(argument, ast.Starred):
             starred = True
             break
         if place < len(names):
             given[names[place]] = argument
             positional = place + 1
-    method = not isinstance(call.func, ast.Subscript)
     for word in call.keywords:
         if word.arg is None:
             starred = True

@@ -10,16 +10,17 @@ from typing import Any
 # neither that nor 1, so that Triton specialises on nothing. "1": Triton compiles it in.
 HINTS = ("16", "any", "1")
 SCALARS = ("i1", "i32", "i64", "u64", "fp32")
-CONSTEXPR, NONE = "constexpr", "none"
+CONSTEXPR, NONE, DESCRIPTOR = "constexpr", "none", "descriptor"
+_GLUON = "triton.experimental.gluon."
 
 
 @dataclass(frozen=True)
 class Argument:
     """
     Attributes:
-        type: ``*fp16``, ``i32``, ``fp32``, ``i1``, ``none``, or ``constexpr``.
+        type: ``*fp16``, ``i32``, ``fp32``, ``i1``, ``none``, ``constexpr``, or ``descriptor``.
         hint: one of HINTS, of a pointer or an integer whose value is not known; else empty.
-        value: of a constexpr, or of a number that the file has; plain data, see `encoded`.
+        value: of a constexpr, a descriptor, or of a number that the file has; plain data, see `shown`.
         origin: where it was read, in a few words.
         assumed: whether the file does not say it: its dtype, or its type or value as a whole.
         others: arguments on other ways to the same launch, which are not compiled.
@@ -34,7 +35,7 @@ class Argument:
     others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        if self.type == CONSTEXPR:
+        if self.type in (CONSTEXPR, DESCRIPTOR):
             return f"{self.name}={shown(self.value)}"
         if self.type == NONE:
             return f"{self.name}=None"
@@ -132,5 +133,11 @@ def shown(given: Any) -> str:
             return f"tl.{given['dtype']}"
         if "name" in given:
             return str(given["name"])
+        if "tensor" in given:
+            return f"*{given['tensor']}"
+        if "made" in given:
+            of = given["made"].removeprefix(_GLUON).replace("language.", "gl.", 1)
+            words = [f"{name}={shown(one)}" for name, one in given["words"].items()]
+            return f"{of}({', '.join([*map(shown, given['arguments']), *words])})"
         return repr(given.get("value"))
     return repr(given)

@@ -16,7 +16,10 @@ from crosswarp.matrix.errors import BrokenSource, UsageError
 _LEVELS = 8
 _PLACES = ("src", "python")
 _ROOTS = (".git", "pyproject.toml", "setup.py", "setup.cfg")
-_DOORS = {"tl": "triton.language", "triton": "triton"}
+_DOORS = {
+    "tl": "triton.language", "triton": "triton", "gl": "triton.experimental.gluon.language",
+    "gluon": "triton.experimental.gluon",
+}  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # The blocks around a statement, from the outermost: (node, field).
 Path_ = tuple[tuple[int, str], ...]

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosswarp.matrix.signatures.gluon import LANGUAGE as GLUON
 from crosswarp.matrix.signatures.source import Kernel, Source
 
-POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES = (
+POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT = (
     "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
-    "addresses", "stored integers", "a tuple",
+    "addresses", "stored integers", "a tuple", "a layout",
 )  # fmt: skip
 NAMES = (
     POINTER,
@@ -31,6 +32,7 @@ NAMES = (
     TABLE,
     STORED,
     PIECES,
+    LAYOUT,
 )
 LOADED = "*"
 _ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
@@ -57,6 +59,16 @@ _SHAPES = (
 )
 _BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)
 _BITS_OF_ATOMICS = ("atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg")
+# Gluon's functions that take an address elsewhere than first, or with the offsets beside it, and its place.
+_PLACES = {
+    "buffer_load": 0, "buffer_store": 1, "buffer_load_to_shared": 1, "global_load_to_shared": 1,
+    "buffer_atomic": 0, "async_load": 1, "async_copy_global_to_shared": 1,
+}  # fmt: skip
+# Those of its functions that take a layout by position, and its place.
+_LAYOUTS = {
+    "SliceLayout": 1, "DotOperandLayout": 1, "convert_layout": 1, "allocate_shared_memory": 2, "arange": 2, "zeros": 2,
+    "full": 3, "set_auto_layout": 1,
+}  # fmt: skip
 # Functions of the file are followed that far.
 _DEEPEST = 6
 
@@ -167,6 +179,11 @@ class _Body:
             )
         if last == "where":
             given = node.args[1:]
+        if last in ("convert_layout", "set_auto_layout"):
+            return self._origins(node.args[0], seen) if node.args else ()
+        if last == "buffer_load":
+            address = self._placed(node, last)
+            return {f"{LOADED}{one}" for one in self._bases(address, seen)} if address else ()
         if last in _KEEP or last == "make_block_ptr" or last == "advance":
             return frozenset().union(*(self._origins(one, seen) for one in given))
         if isinstance(node.func, ast.Attribute) and not last:
@@ -349,6 +366,9 @@ class _Body:
             if address is not None:
                 self._address(address)
             self._stored(node, last, words)
+        elif self._source.full(node.func).startswith(GLUON):
+            self._look_gluon(node, last)
+        self._look_layouts(node, last, words)
         if "mask" in words:
             self._mark(words["mask"], TRUTH)
         if last in _FLOATS:
@@ -382,6 +402,36 @@ class _Body:
             if use is not None:
                 use.facts.add(CALLED)
         self._inside(node)
+
+    def _placed(self, node: ast.Call, last: str) -> ast.expr | None:
+        """The address that one of Gluon's own functions is passed."""
+        words = {word.arg: word.value for word in node.keywords}
+        place = _PLACES[last]
+        return (
+            node.args[place] if place < len(node.args) else words.get("ptr", words.get("pointer"))
+        )
+
+    def _look_gluon(self, node: ast.Call, last: str) -> None:
+        module = self._source.full(node.func).split(".")[-2]
+        if module in ("tma", "tdm"):
+            for one in self._bases(node.args[0]) if node.args else ():
+                if one in self.found:
+                    self.found[one].facts.add(DESCRIPTOR)
+            return
+        last = "buffer_atomic" if last.startswith("buffer_atomic") else last
+        address = self._placed(node, last) if last in _PLACES else None
+        if address is None:
+            return
+        self._address(address)
+        for offsets in node.args[_PLACES[last] + 1 : _PLACES[last] + 2]:
+            if last.startswith("buffer"):
+                self._mark(offsets, INDEX)
+
+    def _look_layouts(self, node: ast.Call, last: str, words: Mapping[Any, ast.expr]) -> None:
+        place = _LAYOUTS.get(last, len(node.args))
+        for one in [*node.args[place : place + 1], words.get("layout"), words.get("parent")]:
+            if one is not None:
+                self._mark(one, LAYOUT)
 
     def _method(self, node: ast.Call, name: str) -> None:
         of = node.func.value if isinstance(node.func, ast.Attribute) else node.func
@@ -490,7 +540,7 @@ class _Body:
             self._mark(value, fact)
 
     def _language(self, node: ast.expr) -> str:
-        """The name that a call has in triton.language; empty for others."""
+        """The name that a call has in triton.language or in Gluon's; empty for others."""
         module, _, last = self._source.full(node).rpartition(".")
         if module in (
             "tl",
@@ -501,13 +551,16 @@ class _Body:
             "libdevice",
         ):
             return last
-        return last if module.startswith("triton.language") or module.endswith("libdevice") else ""
+        of_language = module.startswith(("triton.language", GLUON))
+        return last if of_language or module.endswith("libdevice") else ""
 
 
 def _numbers(last: str, node: ast.Call) -> list[ast.expr]:
     """The positional arguments of a call that are numbers of its shape or bounds."""
     if last in ("zeros", "ones", "full"):
         return node.args[:1]
+    if last == "arange":
+        return node.args[:2]
     if last in ("broadcast_to", "reshape", "view", "make_block_ptr"):
         return node.args[1:]
     return node.args

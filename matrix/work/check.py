@@ -12,7 +12,7 @@ from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running.plan import Work
-from crosswarp.matrix.signatures import launches
+from crosswarp.matrix.signatures import gluon, launches
 from crosswarp.matrix.signatures.signature import Inferred
 from crosswarp.matrix.signatures.source import Source, above
 from crosswarp.matrix.work import brought
@@ -66,6 +66,7 @@ class Check(Work):
                     "function": by_name[one.kernel].node.name,
                     "within": by_name[one.kernel].within,
                     "tuned": bool(one.tunes),
+                    "backend": gluon.backend(self.source, by_name[one.kernel]),
                     "cases": {
                         signature.id: {"attempts": [other.told() for other in signature.attempts]}
                         for signature in one.signatures

@@ -15,12 +15,12 @@ class _Part(BaseModel):
 
 class _Argument(_Part):
     name: str
-    type: str = Field(description="*fp16, i32, fp32, i1, none, constexpr, …")
+    type: str = Field(description="*fp16, i32, fp32, i1, none, constexpr, descriptor, …")
     hint: str = Field(
         description="16: a multiple of 16; any: neither that nor 1; 1; empty: its value is known"
     )
     value: Any = Field(
-        description="of a number that is known; of a constexpr, {value}, {dtype} or {name}"
+        description="of a number that is known; of a constexpr, {value}, {dtype}, {name} or {made} by a call"
     )
     origin: str = Field(description="where it was read")
     assumed: bool = Field(

@@ -11,7 +11,7 @@ import signal
 import struct
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping
 
 from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
@@ -91,13 +91,27 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
         for name, kernel in check.items():
             units += [
                 [
-                    Item(target, _LANE, mode, name, case, skip, broken.get(name))
+                    Item(target, _LANE, mode, name, case, skip or other, broken.get(name))
                     for mode in spec.modes
                 ]
-                for case in kernel["cases"]
+                for case, facts in kernel["cases"].items()
+                for other in [for_others(kernel, facts, table)]
             ]
     stream.write(protocol.Session(_LANE, sum(map(len, units)), found))
     return units
+
+
+def for_others(kernel: Dict[str, Any], case: Dict[str, Any], target: Mapping[str, Any]) -> str:
+    """Say why a Gluon kernel is not for this target; empty where nothing says so."""
+    backend = kernel.get("backend")
+    if backend and backend != target["backend"]:
+        return f"its functions of Gluon are {'AMD' if backend == 'hip' else 'NVIDIA'}'s alone"
+    from . import launching
+
+    threads = launching.threads_per_warp(case["attempts"][0])
+    if threads and threads != target["warp_size"]:
+        return f"its layout has {threads} threads a warp, and the target has {target['warp_size']}"
+    return ""
 
 
 def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:

@@ -1,6 +1,8 @@
 """A launch of a kernel with arguments of which only the types count: nothing is executed."""
 
-from typing import Any, Dict, List, Set
+import importlib
+import math
+from typing import Any, Dict, List, Sequence, Set
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell.plain import attribute
@@ -17,7 +19,7 @@ _LANGUAGE = {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b
              "fp8e4b15": "float8e4b15"}  # fmt: skip
 # Large enough to be of their type alone, and a multiple of 16; one more is none.
 _NUMBERS = {"i32": 4096, "i64": 1 << 40, "u64": 1 << 63}
-_ELEMENTS = 64
+ELEMENTS = 64
 
 
 def load(check: Dict[str, Any], name: str) -> Kernel:
@@ -94,7 +96,7 @@ def _decorated(kernel: Any) -> Set[str]:
 def argument(module: Any, spec: Dict[str, Any]) -> Any:
     """Return a value to which Triton gives the described type."""
     kind, hint, value = spec["type"], spec["hint"], spec["value"]
-    if kind == "constexpr":
+    if kind in ("constexpr", "descriptor"):
         return constant(module, value)
     if kind == "none":
         return None
@@ -110,7 +112,7 @@ def argument(module: Any, spec: Dict[str, Any]) -> Any:
 
 
 def constant(module: Any, spec: Dict[str, Any]) -> Any:
-    """Return the described constant: a plain value, a dtype of the language, or an object that the file defines."""
+    """Return the described constant: plain, a dtype, an object of the file, or what a call of Triton's makes."""
     if "dtype" in spec:
         import triton.language as tl
 
@@ -121,23 +123,54 @@ def constant(module: Any, spec: Dict[str, Any]) -> Any:
             msg = f"the file has no {spec['name']} where it is imported"
             raise AttributeError(msg)
         return found
+    if "made" in spec:
+        return _made(module, spec)
+    if "tensor" in spec:
+        return _tensor(spec["tensor"], "16", spec["sizes"])
     value = spec["value"]
     return tuple(value) if isinstance(value, list) else value
 
 
-def _tensor(element: str, hint: str) -> Any:
+def _made(module: Any, spec: Dict[str, Any]) -> Any:
+    """Call a class or function of Triton's: a layout, a tensor descriptor."""
+    path = spec["made"].split(".")
+    found: Any = importlib.import_module(path[0])
+    for place, name in enumerate(path[1:], 1):
+        if not hasattr(found, name):
+            importlib.import_module(".".join(path[: place + 1]))
+        found = getattr(found, name)
+    words = {name: _passed(module, one) for name, one in spec["words"].items()}
+    return found(*[_passed(module, one) for one in spec["arguments"]], **words)
+
+
+def threads_per_warp(signature: Dict[str, Any]) -> int:
+    """Return how many threads a warp has in the layouts that are passed; 0 where none says."""
+    values = [one["value"] for one in signature["arguments"] if isinstance(one["value"], dict)]
+    for spec in values:
+        if spec.get("made", "").endswith(".BlockedLayout"):
+            by_place = spec["arguments"][1] if len(spec["arguments"]) > 1 else {"value": []}
+            return math.prod(spec["words"].get("threads_per_warp", by_place)["value"] or [0])
+    return 0
+
+
+def _passed(module: Any, spec: Dict[str, Any]) -> Any:
+    # Layouts compare their lists, and a tuple equals no list.
+    return spec["value"] if "value" in spec else constant(module, spec)
+
+
+def _tensor(element: str, hint: str, sizes: Sequence[int] = (ELEMENTS,)) -> Any:
     import torch
 
     # Torch aligns its allocations; the second element is at no multiple of 16 bytes.
     first = 1 if hint == "any" else 0
     own = getattr(torch, TORCH.get(element, ""), None)
     if own is not None:
-        return torch.empty(_ELEMENTS, dtype=own)[first:]
+        return torch.empty(*sizes, dtype=own)[first:]
     import triton
     import triton.language as tl
 
     return triton.reinterpret(
-        torch.empty(_ELEMENTS, dtype=torch.int8)[first:], getattr(tl, _LANGUAGE[element])
+        torch.empty(*sizes, dtype=torch.int8)[first:], getattr(tl, _LANGUAGE[element])
     )
 
 

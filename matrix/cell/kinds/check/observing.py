@@ -5,6 +5,7 @@ count as true. Any other exception ends only the part of the file that raised it
 """
 
 import contextlib
+import dataclasses
 import inspect
 import os
 import runpy
@@ -194,9 +195,37 @@ def _constant(name: str, value: Any) -> Dict[str, Any]:
         }
     elif attribute(value, "fn") is not None:
         fields = {"name": value.fn.__name__}
+    elif _is_tritons(value):
+        fields = _made(value)
     else:
         raise _NoSignature
     return {"name": name, "type": "constexpr", "hint": "", "value": fields}
+
+
+def _is_tritons(value: Any) -> bool:
+    """Whether it is a layout or a descriptor: a dataclass of Triton's."""
+    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("triton.")
+
+
+def _made(value: Any) -> Dict[str, Any]:
+    words = {
+        one.name: _part(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init
+    }
+    return {
+        "made": f"{type(value).__module__}.{type(value).__qualname__}",
+        "arguments": [],
+        "words": words,
+    }
+
+
+def _part(value: Any) -> Dict[str, Any]:
+    if _is_tritons(value):
+        return _made(value)
+    if isinstance(value, (list, tuple)):
+        return {"value": [_part(one)["value"] for one in value]}
+    if not isinstance(value, _PLAIN):
+        return {"tensor": _element(value), "sizes": [launching.ELEMENTS]}
+    return {"value": value}
 
 
 def _argument(name: str, value: Any) -> Dict[str, Any]:
@@ -209,22 +238,33 @@ def _argument(name: str, value: Any) -> Dict[str, Any]:
         return {"name": name, "type": kind, "hint": "", "value": value}
     if isinstance(value, float):
         return {"name": name, "type": "fp32", "hint": "", "value": value}
-    element = _TORCH.get(str(attribute(value, "dtype")).rpartition(".")[2])
-    if element is None or not callable(attribute(value, "data_ptr")):
-        raise _NoSignature
+    if _is_tritons(value):
+        return {"name": name, "type": "descriptor", "hint": "", "value": _made(value)}
+    element = _element(value)
     hint = "any" if value.data_ptr() % 16 else "16"
     return {"name": name, "type": f"*{element}", "hint": hint, "value": None}
+
+
+def _element(value: Any) -> str:
+    """Triton's name of a tensor's elements."""
+    found = _TORCH.get(str(attribute(value, "dtype")).rpartition(".")[2])
+    if found is None or not callable(attribute(value, "data_ptr")):
+        raise _NoSignature
+    return found
 
 
 def shown(found: Dict[str, Any]) -> str:
     """A signature as check shows one."""
     parts = []
     for one in found["arguments"]:
-        if one["type"] == "constexpr":
+        if one["type"] in ("constexpr", "descriptor"):
             value = one["value"]
-            parts.append(
-                f"{one['name']}={value.get('value', value.get('dtype', value.get('name')))!r}"
+            text = (
+                value["made"].rpartition(".")[2]
+                if "made" in value
+                else repr(value.get("value", value.get("dtype", value.get("name"))))
             )
+            parts.append(f"{one['name']}={text}")
         elif one["value"] is not None:
             parts.append(f"{one['name']}={one['value']} {one['type']}")
         else:
