@@ -37,6 +37,10 @@ ROWS = [
     ("s_cmpk_gt_i32 s1, 0xffff", 0, 0, 0, None, 1),
     ("s_cmpk_lt_u32 s1, 0xffff", 0xFFFE, 0, 0, None, 1), ("s_bitcmp1_b32 s1, s2", 8, 3, 0, None, 1),
     ("s_bitcmp0_b32 s1, s2", 8, 3, 1, None, 0), ("s_absdiff_i32 s3, s1, s2", 3, 5, 0, 2, 1),
+    ("s_cmp_nlt_f32 s1, s2", 0x7FC00000, 0, 0, None, 1), ("s_cmp_nlt_f32 s1, s2", 0, 0x3F800000, 1, None, 0),
+    ("s_cmp_neq_f32 s1, s2", 0x7FC00000, 0x7FC00000, 0, None, 1), ("s_cmp_o_f32 s1, s2", 0x7FC00000, 0, 1, None, 0),
+    ("s_cmp_u_f16 s1, s2", 0x7E00, 0, 0, None, 1), ("s_cmp_nge_f16 s1, s2", 0x3C00, 0x4000, 0, None, 1),
+    ("s_cmovk_i32 s3, 0x8000", 0, 0, 1, 0xFFFF8000, None), ("s_cmovk_i32 s3, 5", 0, 0, 0, 99, None),
 ]  # fmt: skip
 
 
@@ -55,6 +59,11 @@ def test_64_bits_are_two_registers():
     assert (found.r(4)[0, 0], found.r(5)[0, 0], found.r(6)[0, 0]) == (0, 2, 2)
     found = run("s_cmp_eq_u64 s[2:3], s[4:5]\ns_cselect_b32 s6, 1, 0", s={2: 1, 3: 7, 4: 1, 5: 7})
     assert found.r(6)[0, 0] == 1
+    found = run(
+        "s_bitset1_b64 s[4:5], s1\ns_bitset0_b64 s[6:7], s1", s={1: 40, 4: 0, 5: 0, 6: BIG, 7: BIG}
+    )
+    assert (found.r(4)[0, 0], found.r(5)[0, 0]) == (0, 0x100)
+    assert (found.r(6)[0, 0], found.r(7)[0, 0]) == (BIG, BIG & ~0x100)
     found = run("s_mul_u64 s[2:3], s[2:3], s[4:5]", "gfx1201", s={2: BIG, 3: 0, 4: BIG, 5: 0})
     assert found.r64(2)[0, 0] == BIG * BIG
 

@@ -23,7 +23,7 @@ from .values import (
 )
 
 _TOKEN = re.compile(
-    r"\s*(?:(//[^\n]*)|(\d+'[UIFB](?=[(\[;]))|(\d+'(?:0x[0-9a-fA-F]+|[-+]?\d+)[UIF]?)|(0x[0-9a-fA-F]+)(?:ULL|LL|U)?|"
+    r"\s*(?:(//[^\n]*)|(\d+'[UIFB](?=[(\[;]))|(\d+'[-+]?\d+\.\d+)|(\d+'(?:0x[0-9a-fA-F]+|[-+]?\d+)[UIF]?)|(0x[0-9a-fA-F]+)(?:ULL|LL|U)?|"
     r"(\d+\.\d+)F?|(\d+)(?:ULL|LL|U|F)?(?![\w'])|([A-Za-z_]\w*)|"
     r"(\+=|-=|\*\*|<<|>>|<=|>=|==|!=|<>|&&|\|\||[-+*/%&|^~!<>=?:;,.(){}\[\]]))"
 )
@@ -41,11 +41,14 @@ def tokens(text):
                 break
             raise Failed(f"token {text[position : position + 20]!r}")
         position = match.end()
-        comment, cast, sized, hexadecimal, real, integer, name, sign = match.groups()
+        comment, cast, half, sized, hexadecimal, real, integer, name, sign = match.groups()
         if comment:
             continue
         if cast:
             found.append(("cast", cast))
+        elif half:
+            width, _, rest = half.partition("'")
+            found.append(("int", Float(Fraction(rest), int(width))))
         elif sized:
             width, _, rest = sized.partition("'")
             found.append(("int", Int(int(rest.rstrip("UIF"), 0), int(width), False)))
@@ -63,7 +66,16 @@ def tokens(text):
 
 
 class Return(Exception):
-    pass
+    def __init__(self, value):
+        super().__init__()
+        self.value = value
+
+
+class Function:
+    """A function that the text defines: its parameters, and the tokens of its body."""
+
+    def __init__(self, parameters, body):
+        self.parameters, self.body = parameters, body
 
 
 class Break(Exception):
@@ -113,14 +125,19 @@ class Run:
             self._for(live)
         elif word == "declare":
             self._take()
-            name = self._take()[1]
+            name, array = self._take()[1], False
             while self._peek()[1] != ";" and self._peek()[0] != "end":
-                self._take()
-            self.variables.setdefault(name, Bits(0, 128))
+                array = self._take()[1] == "[" or array
+            self.variables.setdefault(name, {} if array else Bits(0, 128))
         elif word == "break":
             self._take()
             if live:
                 raise Break
+        elif word == "return":
+            self._take()
+            value = self._expression(live)
+            if live:
+                raise Return(value)
         elif kind == "op" and word == "{":
             self._unpack(live)
         else:
@@ -208,13 +225,29 @@ class Run:
         operator = self._take()[1]
         if operator not in ("=", "+=", "-="):
             raise Failed(f"{name} {operator}")
+        if self._peek()[1] == "lambda":
+            self.variables[name] = self._function()
+            return
         value = self._expression(live)
-        if not live:
+        if not live or name == "TRAPSTS":
             return
         if operator != "=":
             old = self._step(self.variables[name], path)
             value = self._binary(operator[0], old, value)
         self._store(name, path, value)
+
+    def _function(self):
+        """lambda(x, y) ( … ): an expression, or statements that return."""
+        self._take()
+        parameters = [word for kind, word in self._in_brackets() if kind == "name"]
+        return Function(parameters, self._in_brackets())
+
+    def _in_brackets(self):
+        self._take("(")
+        start, depth = self.at, 1
+        while depth:
+            depth += {"(": 1, ")": -1}.get(self._take()[1], 0)
+        return self.toks[start : self.at - 1]
 
     def _store(self, name, path, value):
         if not path:
@@ -335,9 +368,9 @@ class Run:
             if word == "DENORM":
                 return ("denormal", width)
             return Float({"INF": "inf", "NAN": "nan"}[word], width)
-        if word in ("UNDERFLOW_F32", "OVERFLOW_F32"):
+        if word.startswith(("UNDERFLOW_F", "OVERFLOW_F")):
             # The smallest and the largest that the mode's rounding gives: 0 and infinity to nearest.
-            return Float(Fraction(0) if word[0] == "U" else "inf", 32)
+            return Float(Fraction(0) if word[0] == "U" else "inf", int(word[-2:]))
         if word == "WAVE_MODE":
             self._take(".")
             self._take()
@@ -465,7 +498,19 @@ class Run:
         return (x == "-0") == (y == "-0") if self.zero_has_sign else True
 
     def _call(self, name, arguments):
-        if name.startswith(("v_min", "v_max", "s_")):
+        own = self.variables.get(name)
+        if isinstance(own, Function):
+            inner = Run(self.table, dict(zip(own.parameters, arguments)))
+            inner.toks, inner.at = own.body, 0
+            statements = own.body[0][1] in ("declare", "if", "for")
+            try:
+                if not statements:
+                    return inner._expression(True)
+                inner._statements(True, ())
+            except Return as returned:
+                return returned.value
+            raise Failed(f"{name} returns nothing")
+        if name.startswith(("v_min", "v_max", "v_sad", "s_")):
             return self._other(name, arguments)
         function = FUNCTIONS.get(name)
         if name not in FUNCTIONS:
@@ -482,5 +527,6 @@ class Run:
         inner = Run(self.table, {**variables, "laneId": Int(0)})
         inner.zero_has_sign = True
         found = inner.execute(text)["D0"]
-        kind = name.rpartition("_")[2]
+        # A sum of differences of bytes is wider than these.
+        kind = "u32" if name.startswith("v_sad") else name.rpartition("_")[2]
         return typed(found.raw(64), kind)

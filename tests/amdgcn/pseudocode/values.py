@@ -145,6 +145,10 @@ def _to_int(low, high, width):
     return convert
 
 
+def _saturated(low, high, width):
+    return lambda value: Int(min(max(value.value, low), high), width, low < 0)
+
+
 def _rounded(function):
     def apply(value):
         x = value.value
@@ -207,6 +211,8 @@ FUNCTIONS = {
     "floor": _rounded(math.floor), "trunc": _rounded(math.trunc), "ceil": _rounded(math.ceil),
     "f32_to_i32": _to_int(-(2**31), 2**31 - 1, 32), "f32_to_u32": _to_int(0, 2**32 - 1, 32),
     "f64_to_i32": _to_int(-(2**31), 2**31 - 1, 32), "f64_to_u32": _to_int(0, 2**32 - 1, 32),
+    "i32_to_i16": _saturated(-(2**15), 2**15 - 1, 16), "u32_to_u16": _saturated(0, 2**16 - 1, 16),
+    "v_cvt_i16_f32": _to_int(-(2**15), 2**15 - 1, 16), "v_cvt_u16_f32": _to_int(0, 2**16 - 1, 16),
     "f16_to_i16": _to_int(-(2**15), 2**15 - 1, 16), "f16_to_u16": _to_int(0, 2**16 - 1, 16),
     "i32_to_f32": lambda v: Float(Fraction(v.value), 32), "u32_to_f32": lambda v: Float(Fraction(v.value), 32),
     "i32_to_f64": lambda v: Float(Fraction(v.value), 64), "u32_to_f64": lambda v: Float(Fraction(v.value), 64),

@@ -29,6 +29,23 @@ def bfe64(value, place):
     return (value >> offset) & mask
 
 
+def bfe64_signed(value, place):
+    width = ((place >> u4(16)) & u4(127)).astype(i8)
+    field = value.view(i8) >> (place & u4(63)).astype(i8)
+    shift = np.where(width >= 64, 0, 64 - width) & 63
+    return np.where(width == 0, 0, (field.view(u8) << shift.astype(u8)).view(i8) >> shift)
+
+
+def sum_of_differences(a, b, width):
+    """The sum of |a - b| over the unsigned parts of `width` bits of two words."""
+    mask = u4((1 << width) - 1)
+    total = u4(0)
+    for shift in range(0, 32, width):
+        first, second = (a >> u4(shift)) & mask, (b >> u4(shift)) & mask
+        total = total + np.where(first > second, first - second, second - first)
+    return total
+
+
 def field(value, offset, width):
     offset, width = offset & u4(31), width & u4(31)
     return (value >> offset) & ((u4(1) << width) - u4(1))
@@ -74,8 +91,9 @@ def lowest(value, bits):
 
 
 def leading_signs(value):
-    flipped = np.where(value < 0, ~value, value).view(u4)
-    return np.where(flipped == 0, u4(0xFFFFFFFF), leading(flipped, 32))
+    bits = 8 * value.dtype.itemsize
+    flipped = np.where(value < 0, ~value, value).view(u4 if bits == 32 else u8)
+    return np.where(flipped == 0, u4(0xFFFFFFFF), leading(flipped, bits))
 
 
 def perm(a, b, selector):

@@ -8,7 +8,8 @@ from crosswarp.matrix.cell.machines.ptx.floats import from_bf16, sum_to_odd
 
 __all__ = [
     "bits_with_sign", "clamp01", "cmp_class", "cos_turns", "exp2_32", "fma16", "fma32", "fma64", "frexp_exponent",
-    "frexp_mantissa", "from_bf16", "ldexp", "log2_32", "maximum", "med3", "minimum", "rcp_32", "rsq_32", "sin_turns",
+    "frexp_mantissa", "from_bf16", "ldexp", "log2_32", "maximum", "maximum_number", "med3", "med3_number",
+    "minimum", "minimum_number", "rcp_32", "rsq_32", "sin_turns",
     "sqrt_32", "to_bf16", "to_int", "toward_zero16",
 ]  # fmt: skip
 u2, u4, u8 = np.uint16, np.uint32, np.uint64
@@ -38,20 +39,36 @@ def _picked(a, b, found):
 
 def maximum(a, b):
     """The number where one is NaN; +0 above -0."""
-    found = np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.fmax(a, b))
-    return _picked(a, b, found)
+    return _picked(a, b, maximum_number(a, b))
 
 
 def minimum(a, b):
-    found = np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.fmin(a, b))
-    return _picked(a, b, found)
+    return _picked(a, b, minimum_number(a, b))
+
+
+def maximum_number(a, b):
+    """Since gfx12: a signalling NaN is passed over as a quiet one is."""
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), b, a), np.fmax(a, b))
+
+
+def minimum_number(a, b):
+    return np.where((a == 0) & (b == 0), np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
+def _med3(a, b, c, larger, lesser):
+    """The middle of three; with a NaN the least of them."""
+    middle = larger(lesser(a, b), lesser(larger(a, b), c))
+    nan = np.isnan(a) | np.isnan(b) | np.isnan(c)
+    return np.where(nan, lesser(lesser(a, b), c), middle)
 
 
 def med3(a, b, c):
-    """The middle of three; with a NaN the least of them."""
-    middle = maximum(minimum(a, b), minimum(maximum(a, b), c))
-    nan = np.isnan(a) | np.isnan(b) | np.isnan(c)
-    return np.where(nan, minimum(minimum(a, b), c), middle)
+    return _med3(a, b, c, maximum, minimum)
+
+
+def med3_number(a, b, c):
+    """Since gfx12."""
+    return _med3(a, b, c, maximum_number, minimum_number)
 
 
 def to_int(value, low, high, dtype):
@@ -72,12 +89,12 @@ def ldexp(value, exponent):
 
 def sin_turns(value):
     wide = value.astype(f8)
-    return np.sin((wide - np.floor(wide)) * (2 * np.pi)).astype(f4)
+    return np.sin((wide - np.floor(wide)) * (2 * np.pi)).astype(value.dtype)
 
 
 def cos_turns(value):
     wide = value.astype(f8)
-    return np.cos((wide - np.floor(wide)) * (2 * np.pi)).astype(f4)
+    return np.cos((wide - np.floor(wide)) * (2 * np.pi)).astype(value.dtype)
 
 
 def to_bf16(value):

@@ -84,6 +84,15 @@ class Lowering:
         """Whether 8-bit floats are those without a negative zero."""
         return self.kernel.target in small_floats.FNUZ_TARGETS
 
+    def of_generation(self, expression: str) -> str:
+        """An expression with the rules of this generation for a signalling NaN: gfx12's largest and least pass it over,
+        and those before make it quiet."""
+        if self.generation < (12, 0):
+            return expression
+        for name in ("maximum", "minimum"):
+            expression = expression.replace(f"floats.{name}(", f"floats.{name}_number(")
+        return expression.replace("floats.med3(", "floats.med3_number(")
+
     # ---------------------------------------------------------------- blocks
 
     def source(self, number: int) -> str:

@@ -26,7 +26,12 @@ ALIASES = {
     "v_cls_i32": "v_ffbh_i32", "s_and_not1_saveexec_b32": "s_andn2_saveexec_b32",
     "s_and_not1_saveexec_b64": "s_andn2_saveexec_b64", "s_or_not1_saveexec_b32": "s_orn2_saveexec_b32",
     "s_or_not1_saveexec_b64": "s_orn2_saveexec_b64", "v_accvgpr_read": "v_accvgpr_read_b32",
-    "v_accvgpr_write": "v_accvgpr_write_b32",
+    "v_accvgpr_write": "v_accvgpr_write_b32", "v_minmax_f32": "v_minmax_num_f32",
+    "v_maxmin_f32": "v_maxmin_num_f32", "v_minmax_f16": "v_minmax_num_f16", "v_maxmin_f16": "v_maxmin_num_f16",
+    "v_med3_num_f16": "v_med3_f16", "v_mad_legacy_f16": "v_mad_f16", "s_max_f32": "s_max_num_f32",
+    "s_min_f32": "s_min_num_f32", "s_max_f16": "s_max_num_f16", "s_min_f16": "s_min_num_f16",
+    "s_cls_i32_i64": "s_flbit_i32_i64", "v_mad_mix_f32": "v_fma_mix_f32", "v_mad_mixlo_f16": "v_fma_mixlo_f16",
+    "v_mad_mixhi_f16": "v_fma_mixhi_f16",
 }  # fmt: skip
 
 # Modifiers that change no value here: hints to caches, and how far an access must be visible.
@@ -38,8 +43,8 @@ _LEAVES_SCC = (
     "s_cbranch", "s_endpgm", "s_pack", "s_bfm", "s_brev", "s_ff1", "s_flbit_i32", "s_sext", "s_bitset", "s_getpc",
     "s_setpc", "s_swappc", "s_cmov", "s_sleep", "s_setprio", "s_clause", "s_delay", "s_dcache", "s_sendmsg",
     "s_sched", "s_setreg", "s_getreg", "s_inst", "s_set", "s_code", "s_fma", "s_add_f", "s_sub_f", "s_max_num",
-    "s_min_num", "s_cvt", "s_icache", "s_add_nc", "s_sub_nc", "s_trunc", "s_floor", "s_ceil", "s_rndne",
-    "s_prefetch", "s_memtime", "s_memrealtime",
+    "s_min_num", "s_maximum", "s_minimum", "s_cvt", "s_icache", "s_add_nc", "s_sub_nc", "s_trunc", "s_floor",
+    "s_ceil", "s_rndne", "s_prefetch", "s_memtime", "s_memrealtime",
 )  # fmt: skip
 
 

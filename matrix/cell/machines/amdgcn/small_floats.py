@@ -87,3 +87,36 @@ def to_fp8(value, kind, fnuz, saturate=True):
         over = size >= half if positive[-1] & 1 else size > half
         code = np.where(over, nan if (fnuz or kind == "fp8") else (0x7C | sign * 0x80), code)
     return code.astype(u1)
+
+
+def _power_of(scale):
+    """The power of two that the exponent field of a float32 says; its largest one is NaN."""
+    code = ((scale.view(np.uint32) >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
+    return np.where(code == 255, np.nan, np.ldexp(1.0, code - 127))
+
+
+def from_scaled(codes, kind, scale, wide):
+    """Codes of OCP's formats times a scale, as float32 that holds a number of `wide`."""
+    table = SMALL[kind] if kind in SMALL else FP8[kind, False]
+    value = table[codes].astype(f8) * _power_of(scale)
+    return value.astype(np.float16).astype(f4) if wide == "f16" else value.astype(f4)
+
+
+def to_scaled(value, kind, scale):
+    """float32 divided by a scale as codes of OCP's formats, to nearest even, in uint32."""
+    value = value.astype(f8) / _power_of(scale)
+    if kind in SMALL:
+        return _to_small(value, kind).astype(np.uint32)
+    return to_fp8(value, kind, False, False).astype(np.uint32)
+
+
+def _to_small(value, kind):
+    """To a format without infinity and NaN: what is too large becomes the largest number, and so does NaN."""
+    half = len(SMALL[kind]) // 2
+    grid = SMALL[kind][:half].astype(f8)
+    size = np.minimum(np.nan_to_num(np.abs(value), nan=np.inf), grid[-1])
+    place = np.clip(np.searchsorted(grid, size, "right") - 1, 0, half - 1)
+    above = np.minimum(place + 1, half - 1)
+    low, high = size - grid[place], grid[above] - size
+    up = (low > high) | (low == high) & (place & 1 == 1)
+    return np.where(up, above, place) + np.where(np.signbit(value), half, 0)

@@ -173,6 +173,7 @@ def arithmetic(table: Dict[str, Row]) -> None:
     @handles(*table)
     def lower(low: Lowering, name: str, instruction: Instruction) -> Any:
         kind, all_kinds, expression = table[name]
+        expression = low.of_generation(expression)
         kinds = all_kinds.split()
         destination, *operands = instruction.operands
         if len(operands) != len(kinds):

@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     scalar_arithmetic,
     scalar_masks,
     scalar_memory,
+    scaled_floats,
     scratch,
     waits,
 )

@@ -59,6 +59,23 @@ arithmetic(
             "(np.clip({a}.astype(u2).view(i2), 0, 255).astype(u4) | (np.clip(({a} >> "
             "u4(16)).astype(u2).view(i2), 0, 255).astype(u4) << u4(8)))",
         ),
+        "v_cvt_pk_i16_i32": (
+            "u32",
+            "i32 i32",
+            "np.clip({a}, -2**15, 2**15-1).astype(i2).view(u2).astype(u4) | "
+            "(np.clip({b}, -2**15, 2**15-1).astype(i2).view(u2).astype(u4) << u4(16))",
+        ),
+        "v_cvt_pk_i16_f32": (
+            "u32",
+            "f32 f32",
+            "floats.to_int({a}, -2**15, 2**15-1, i2).view(u2).astype(u4) | "
+            "(floats.to_int({b}, -2**15, 2**15-1, i2).view(u2).astype(u4) << u4(16))",
+        ),
+        "v_cvt_pk_u16_f32": (
+            "u32",
+            "f32 f32",
+            "floats.to_int({a}, 0, 2**16-1, u4) | (floats.to_int({b}, 0, 2**16-1, u4) << u4(16))",
+        ),
         "v_cvt_pk_u16_u32": (
             "u32",
             "u32 u32",

@@ -32,6 +32,8 @@ arithmetic(
         "v_minimum_f32": ("f32", "f32 f32", "np.minimum({a}, {b})"),
         "v_maximum3_f32": ("f32", "f32 f32 f32", "np.maximum(np.maximum({a}, {b}), {c})"),
         "v_minimum3_f32": ("f32", "f32 f32 f32", "np.minimum(np.minimum({a}, {b}), {c})"),
+        "v_maximumminimum_f32": ("f32", "f32 f32 f32", "np.minimum(np.maximum({a}, {b}), {c})"),
+        "v_minimummaximum_f32": ("f32", "f32 f32 f32", "np.maximum(np.minimum({a}, {b}), {c})"),
         "v_minmax_num_f32": ("f32", "f32 f32 f32", "floats.maximum(floats.minimum({a}, {b}), {c})"),
         "v_maxmin_num_f32": ("f32", "f32 f32 f32", "floats.minimum(floats.maximum({a}, {b}), {c})"),
         "v_exp_f32": ("f32", "f32", "floats.exp2_32({a})"),
@@ -67,6 +69,21 @@ arithmetic(
         "v_rcp_f16": ("f16", "f16", "(1.0 / {a}.astype(f8)).astype(f2)"),
         "v_sqrt_f16": ("f16", "f16", "np.sqrt({a}.astype(f8)).astype(f2)"),
         "v_rsq_f16": ("f16", "f16", "(1.0 / np.sqrt({a}.astype(f8))).astype(f2)"),
+        "v_min3_f16": ("f16", "f16 f16 f16", "floats.minimum(floats.minimum({a}, {b}), {c})"),
+        "v_med3_f16": ("f16", "f16 f16 f16", "floats.med3({a}, {b}, {c})"),
+        "v_maximum_f16": ("f16", "f16 f16", "np.maximum({a}, {b})"),
+        "v_minimum_f16": ("f16", "f16 f16", "np.minimum({a}, {b})"),
+        "v_maximum3_f16": ("f16", "f16 f16 f16", "np.maximum(np.maximum({a}, {b}), {c})"),
+        "v_minimum3_f16": ("f16", "f16 f16 f16", "np.minimum(np.minimum({a}, {b}), {c})"),
+        "v_minmax_num_f16": ("f16", "f16 f16 f16", "floats.maximum(floats.minimum({a}, {b}), {c})"),
+        "v_maxmin_num_f16": ("f16", "f16 f16 f16", "floats.minimum(floats.maximum({a}, {b}), {c})"),
+        "v_mad_f16": ("f16", "f16 f16 f16", "{a} * {b} + {c}"),
+        "v_sin_f16": ("f16", "f16", "floats.sin_turns({a})"),
+        "v_cos_f16": ("f16", "f16", "floats.cos_turns({a})"),
+        "v_ceil_f16": ("f16", "f16", "np.ceil({a})"),
+        "v_fract_f16": ("f16", "f16", "np.minimum({a} - np.floor({a}), f2(0.9995))"),
+        "v_frexp_mant_f16": ("f16", "f16", "floats.frexp_mantissa({a})"),
+        "v_frexp_exp_i16_f16": ("i16", "f16", "floats.frexp_exponent({a}).astype(i2)"),
         "v_floor_f16": ("f16", "f16", "np.floor({a})"),
         "v_trunc_f16": ("f16", "f16", "np.trunc({a})"),
         "v_rndne_f16": ("f16", "f16", "np.rint({a})"),
@@ -79,6 +96,11 @@ arithmetic(
         "v_min_f64": ("f64", "f64 f64", "floats.minimum({a}, {b})"),
         "v_rcp_f64": ("f64", "f64", "1.0 / {a}"),
         "v_rsq_f64": ("f64", "f64", "1.0 / np.sqrt({a})"),
+        "v_sqrt_f64": ("f64", "f64", "np.sqrt({a})"),
+        "v_maximum_f64": ("f64", "f64 f64", "np.maximum({a}, {b})"),
+        "v_minimum_f64": ("f64", "f64 f64", "np.minimum({a}, {b})"),
+        "v_div_fixup_f64": ("f64", "f64 f64 f64", "division.div_fixup64({a}, {b}, {c})"),
+        "v_div_fmas_f64": ("f64", "f64 f64 f64", "division.div_fmas64({a}, {b}, {c}, S.mask(106))"),
         "v_floor_f64": ("f64", "f64", "np.floor({a})"),
         "v_ceil_f64": ("f64", "f64", "np.ceil({a})"),
         "v_trunc_f64": ("f64", "f64", "np.trunc({a})"),
@@ -113,11 +135,11 @@ def _fmak(low, name, instruction):
     low.write(d, f"floats.fma{kind[1:]}({', '.join(values)})", kind)
 
 
-@handles("v_div_scale_f32")
+@handles("v_div_scale_f32", "v_div_scale_f64")
 def _div_scale(low, name, instruction):
-    d, out, a, b, c = instruction.operands
-    pair = low.temporary(
-        f"division.div_scale32({low.read(a, 'f32')}, {low.read(b, 'f32')}, {low.read(c, 'f32')})"
-    )
-    low.write(d, f"{pair}[0]", "f32")
+    d, out, *operands = instruction.operands
+    kind = name[-3:]
+    found = ", ".join(low.read(one, kind) for one in operands)
+    pair = low.temporary(f"division.div_scale{kind[1:]}({found})")
+    low.write(d, f"{pair}[0]", kind)
     low.write_mask(out, f"S.whole({pair}[1]) if e is None else {pair}[1] & e")

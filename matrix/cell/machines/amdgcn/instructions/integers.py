@@ -66,6 +66,42 @@ arithmetic(
             "np.maximum(np.minimum({a}, {b}), np.minimum(np.maximum({a}, {b}), {c}))",
         ),
         "v_sad_u32": ("u32", "u32 u32 u32", "np.where({a} > {b}, {a} - {b}, {b} - {a}) + {c}"),
+        "v_max3_i16": ("i16", "i16 i16 i16", "np.maximum(np.maximum({a}, {b}), {c})"),
+        "v_min3_i16": ("i16", "i16 i16 i16", "np.minimum(np.minimum({a}, {b}), {c})"),
+        "v_med3_i16": (
+            "i16",
+            "i16 i16 i16",
+            "np.maximum(np.minimum({a}, {b}), np.minimum(np.maximum({a}, {b}), {c}))",
+        ),
+        "v_max3_u16": ("u16", "u16 u16 u16", "np.maximum(np.maximum({a}, {b}), {c})"),
+        "v_min3_u16": ("u16", "u16 u16 u16", "np.minimum(np.minimum({a}, {b}), {c})"),
+        "v_med3_u16": (
+            "u16",
+            "u16 u16 u16",
+            "np.maximum(np.minimum({a}, {b}), np.minimum(np.maximum({a}, {b}), {c}))",
+        ),
+        "v_maxmin_i32": ("i32", "i32 i32 i32", "np.minimum(np.maximum({a}, {b}), {c})"),
+        "v_minmax_i32": ("i32", "i32 i32 i32", "np.maximum(np.minimum({a}, {b}), {c})"),
+        "v_maxmin_u32": ("u32", "u32 u32 u32", "np.minimum(np.maximum({a}, {b}), {c})"),
+        "v_minmax_u32": ("u32", "u32 u32 u32", "np.maximum(np.minimum({a}, {b}), {c})"),
+        "v_mad_i16": ("i16", "i16 i16 i16", "{a} * {b} + {c}"),
+        "v_mad_legacy_i16": ("i16", "i16 i16 i16", "{a} * {b} + {c}"),
+        "v_mad_i32_i16": ("i32", "i16 i16 i32", "{a}.astype(i4) * {b}.astype(i4) + {c}"),
+        "v_mad_u32_u16": ("u32", "u16 u16 u32", "{a}.astype(u4) * {b}.astype(u4) + {c}"),
+        "v_mul_hi_i32_i24": (
+            "i32",
+            "u32 u32",
+            "(((({a} << u4(8)).view(i4) >> i4(8)).astype(i8) * (({b} << u4(8)).view(i4) >> i4(8))) >> i8(32))"
+            ".astype(i4)",
+        ),
+        "v_sad_u8": ("u32", "u32 u32 u32", "bits.sum_of_differences({a}, {b}, 8) + {c}"),
+        "v_sad_hi_u8": (
+            "u32",
+            "u32 u32 u32",
+            "(bits.sum_of_differences({a}, {b}, 8) << u4(16)) + {c}",
+        ),
+        "v_sad_u16": ("u32", "u32 u32 u32", "bits.sum_of_differences({a}, {b}, 16) + {c}"),
+        "v_prng_b32": ("u32", "u32", "({a} << u4(1)) ^ (({a} >> u4(31)) * u4(197))"),
         "v_add_nc_u64": ("u64", "u64 u64", "{a} + {b}"),
     }  # fmt: skip
 )

@@ -24,6 +24,7 @@ _PACKED16 = {
 @handles(*_PACKED16)
 def _packed16(low, name, instruction):
     kind, expression = _PACKED16[name]
+    expression = low.of_generation(expression)
     d, *operands = instruction.operands
     count = len(operands)
     low_half, high_half = (

@@ -6,6 +6,8 @@ Rows: kind of the result, kinds of the sources, expression, SCC (None where it s
 from ..lowering import handles
 
 _NZ = "({t} != 0)"
+# A half in the lower bits of a register.
+_HALF = "({}).view(u2).astype(u4)"
 _TABLE = {
     "s_add_u32": ("u32", "u32 u32", "{a} + {b}", "({t} < {a})"),
     "s_sub_u32": ("u32", "u32 u32", "{a} - {b}", "({a} < {b})"),
@@ -56,10 +58,27 @@ _TABLE = {
     "s_pack_hh_b32_b16": ("u32", "u32 u32", "({a} >> u4(16)) | ({b} & u4(0xFFFF0000))", None),
     "s_pack_hl_b32_b16": ("u32", "u32 u32", "({a} >> u4(16)) | ({b} << u4(16))", None),
     "s_bfm_b32": ("u32", "u32 u32", "((u4(1) << ({a} & u4(31))) - u4(1)) << ({b} & u4(31))", None),
+    "s_bfm_b64": (
+        "u64",
+        "u32 u32",
+        "((u8(1) << ({a} & u4(63)).astype(u8)) - u8(1)) << ({b} & u4(63)).astype(u8)",
+        None,
+    ),
     "s_absdiff_i32": ("i32", "i32 i32", "np.abs({a} - {b})", _NZ),
     "s_bfe_u32": ("u32", "u32 u32", "bits.bfe({a}, {b})", _NZ),
     "s_bfe_i32": ("i32", "u32 u32", "bits.bfe_signed({a}, {b})", _NZ),
     "s_bfe_u64": ("u64", "u64 u32", "bits.bfe64({a}, {b})", _NZ),
+    "s_bfe_i64": ("i64", "u64 u32", "bits.bfe64_signed({a}, {b})", _NZ),
+    "s_brev_b64": (
+        "u64",
+        "u64",
+        "bits.reversed_bits(({a} >> u8(32)).astype(u4)) | "
+        "(bits.reversed_bits({a}.astype(u4)).astype(u8) << u8(32))",
+        None,
+    ),
+    "s_bcnt0_i32_b32": ("u32", "u32", "bits.counted(~{a})", _NZ),
+    "s_bcnt0_i32_b64": ("u32", "u64", "bits.counted(~{a})", _NZ),
+    "s_flbit_i32_i64": ("u32", "i64", "bits.leading_signs({a})", None),
     "s_abs_i32": ("i32", "i32", "np.abs({a})", _NZ),
     "s_brev_b32": ("u32", "u32", "bits.reversed_bits({a})", None),
     "s_bcnt1_i32_b32": ("u32", "u32", "bits.counted({a})", _NZ),
@@ -76,6 +95,28 @@ _TABLE = {
     "s_mul_f32": ("f32", "f32 f32", "{a} * {b}", None),
     "s_max_num_f32": ("f32", "f32 f32", "floats.maximum({a}, {b})", None),
     "s_min_num_f32": ("f32", "f32 f32", "floats.minimum({a}, {b})", None),
+    "s_maximum_f32": ("f32", "f32 f32", "np.maximum({a}, {b})", None),
+    "s_minimum_f32": ("f32", "f32 f32", "np.minimum({a}, {b})", None),
+    "s_add_f16": ("u32", "f16 f16", _HALF.format("{a} + {b}"), None),
+    "s_sub_f16": ("u32", "f16 f16", _HALF.format("{a} - {b}"), None),
+    "s_mul_f16": ("u32", "f16 f16", _HALF.format("{a} * {b}"), None),
+    "s_max_num_f16": ("u32", "f16 f16", _HALF.format("floats.maximum({a}, {b})"), None),
+    "s_min_num_f16": ("u32", "f16 f16", _HALF.format("floats.minimum({a}, {b})"), None),
+    "s_maximum_f16": ("u32", "f16 f16", _HALF.format("np.maximum({a}, {b})"), None),
+    "s_minimum_f16": ("u32", "f16 f16", _HALF.format("np.minimum({a}, {b})"), None),
+    "s_floor_f16": ("u32", "f16", _HALF.format("np.floor({a})"), None),
+    "s_ceil_f16": ("u32", "f16", _HALF.format("np.ceil({a})"), None),
+    "s_trunc_f16": ("u32", "f16", _HALF.format("np.trunc({a})"), None),
+    "s_rndne_f16": ("u32", "f16", _HALF.format("np.rint({a})"), None),
+    "s_cvt_f16_f32": ("u32", "f32", _HALF.format("{a}.astype(f2)"), None),
+    "s_cvt_hi_f32_f16": ("f32", "u32", "({a} >> u4(16)).astype(u2).view(f2).astype(f4)", None),
+    "s_cvt_pk_rtz_f16_f32": (
+        "u32",
+        "f32 f32",
+        "floats.toward_zero16({a}).view(u2).astype(u4) | (floats.toward_zero16({b}).view(u2).astype(u4) << "
+        "u4(16))",
+        None,
+    ),
     "s_cvt_f32_i32": ("f32", "i32", "{a}.astype(f4)", None),
     "s_cvt_f32_u32": ("f32", "u32", "{a}.astype(f4)", None),
     "s_cvt_i32_f32": ("i32", "f32", "floats.to_int({a}, -2**31, 2**31-1, i4)", None),
@@ -100,7 +141,7 @@ def _table(low, name, instruction):
     names = {}
     for letter, source, operand in zip("abc", sources.split(), operands[1:]):
         names[letter] = low.temporary(low.read(operand, source))
-    value = low.temporary(expression.format(**names))
+    value = low.temporary(low.of_generation(expression).format(**names))
     if scc is not None:
         flag = low.temporary(scc.format(t=value, **names)) if not low.scc_dead else None
     low.write_scalar(operands[0], value, kind)
@@ -135,6 +176,15 @@ def _movk(low, name, instruction):
     low.write_scalar(d, low.constant(value & 0xFFFFFFFF, "u32"), "u32")
 
 
+@handles("s_cmovk_i32")
+def _cmovk(low, name, instruction):
+    d, a = instruction.operands
+    value = int(a.text, 0) & 0xFFFF
+    value = value - 0x10000 if value & 0x8000 else value
+    constant = low.constant(value & 0xFFFFFFFF, "u32")
+    low.write_scalar(d, f"where(S.scc, {constant}, {low.read(d, 'u32')})", "u32")
+
+
 @handles("s_addk_i32", "s_mulk_i32")
 def _addk(low, name, instruction):
     d, k = instruction.operands
@@ -148,6 +198,12 @@ def _addk(low, name, instruction):
 
 
 _COMPARE = {"eq": "==", "lg": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+# Of floats: the negation of another one, and whether one or none is NaN.
+_FLOATS = {
+    "neq": "~({a} == {b})", "nge": "~({a} >= {b})", "ngt": "~({a} > {b})", "nle": "~({a} <= {b})",
+    "nlt": "~({a} < {b})", "nlg": "~(({a} < {b}) | ({a} > {b}))", "lg": "({a} < {b}) | ({a} > {b})",
+    "o": "~(np.isnan({a}) | np.isnan({b}))", "u": "np.isnan({a}) | np.isnan({b})",
+}  # fmt: skip
 
 
 @handles(
@@ -156,7 +212,8 @@ _COMPARE = {"eq": "==", "lg": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="
         for k in ("", "k")
         for c in _COMPARE
         for t in ("i32", "u32", "u64", "f32", "f16")
-    )
+    ),
+    *(f"s_cmp_{c}_{t}" for c in _FLOATS for t in ("f32", "f16")),
 )
 def _compare(low, name, instruction):
     _, _, how, kind = name.split("_")
@@ -169,9 +226,9 @@ def _compare(low, name, instruction):
     else:
         second = low.read(b, kind)
     first = low.read(a, kind)
-    if how == "lg" and kind.startswith("f"):
-        # Less or greater: not so where one is NaN.
-        low.emit(f"f = ({first} < {second}) | ({first} > {second})")
+    if kind.startswith("f") and how in _FLOATS:
+        # One of two floats is neither less nor greater where it is NaN.
+        low.emit(f"f = {_FLOATS[how].format(a=first, b=second)}")
     else:
         low.emit(f"f = {first} {_COMPARE[how]} {second}")
     if not low.scc_dead:
@@ -189,12 +246,14 @@ def _bitcmp(low, name, instruction):
     low.write_scc(f"((({low.read(a, kind)} >> {place}) & {raw}(1)) == {int(name[8] == '1')})")
 
 
-@handles("s_bitset0_b32", "s_bitset1_b32")
+@handles("s_bitset0_b32", "s_bitset1_b32", "s_bitset0_b64", "s_bitset1_b64")
 def _bitset(low, name, instruction):
     d, a = instruction.operands
-    bit = f"(u4(1) << ({low.read(a, 'u32')} & u4(31)))"
-    old = low.read(d, "u32")
-    low.write_scalar(d, f"{old} | {bit}" if name[8] == "1" else f"{old} & ~{bit}", "u32")
+    bits = int(name[-2:])
+    kind, raw = f"u{bits}", f"u{bits // 8}"
+    bit = f"({raw}(1) << ({low.read(a, 'u32')} & u4({bits - 1})).astype({raw}))"
+    old = low.read(d, kind)
+    low.write_scalar(d, f"{old} | {bit}" if name[8] == "1" else f"{old} & ~{bit}", kind)
 
 
 @handles("s_fmac_f32", "s_fmamk_f32", "s_fmaak_f32")
