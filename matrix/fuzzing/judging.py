@@ -83,8 +83,7 @@ def _refused(bad: Cell, cells: Sequence[Cell]) -> list[Suspect]:
 
 
 def _wrong(bad: Cell, cells: Sequence[Cell]) -> Suspect:
-    executed = [one for one in cells if one.outcome == "pass" and "not executed" not in one.reason]
-    good = _nearest(bad, executed, cells)
+    good = _nearest(bad, [one for one in cells if one.outcome == "pass"], cells)
     if good is None:
         return Suspect(
             NUMBERS, bad, None, "no column has the right numbers: the meaning may be wrong"

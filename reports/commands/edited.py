@@ -62,10 +62,9 @@ def run(options: argparse.Namespace, argv: Sequence[str], default_targets: str) 
     found = _in_order(_at_hand(options) if options.here else _columns(options))
     folder = options.work / "fuzz" / f"edits-{options.seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    # The lane emulate compiles as well.
-    lanes = {"emulate" if one.backend == "cuda" else "compile" for one in on.values()}
     planned = Plan(
-        work=Suite(suite), columns=(), targets=on, lanes=tuple(sorted(lanes)), modes=("bare",),
+        # The lane emulate compiles as well.
+        work=Suite(suite), columns=(), targets=on, lanes=("emulate",), modes=("bare",),
         jobs=options.jobs or default_jobs(),
         cases=tuple(selection.split(options.cases or ["*"])),
         time_limit=options.time_limit, time_limit_alone=3 * options.time_limit,

@@ -64,7 +64,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     where.add_argument(
         "--targets", action="append", metavar="GLOB,..",
-        help=f"executed for NVIDIA's, compiled for the others ({_TARGETS})",
+        help=f"for which each program is compiled and executed, AMD's among them ({_TARGETS})",
     )  # fmt: skip
     what = parser.add_argument_group("what")
     what.add_argument("--seed", type=int, default=1, metavar="N", help="which programs (1)")

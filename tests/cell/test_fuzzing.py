@@ -61,7 +61,9 @@ def children(tmp_path, in_fork):
                 pids.append(ours._child.pid)
 
             ours._begin = counted
-            by_name = {"sm_80": targets.SM_80, "sm_90": targets.SM_90}
+            by_name = {
+                "sm_80": targets.SM_80, "sm_90": targets.SM_90, "gfx942": targets.GFX942,
+            }  # fmt: skip
             for request in requests:
                 found = ours.run(request, by_name[request["target"]])
                 told.append((found, len(pids) - 1))
@@ -98,6 +100,12 @@ def test_what_is_not_assembled_is_executed_and_compared(children):
     assert outcomes(told) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
     # What went wrong may have left something behind.
     assert numbers(told) == [0, 1]
+
+
+@pytest.mark.triton(">=3.0")
+def test_a_program_is_executed_for_amd_as_well(children):
+    (found, _), _ = told = children(asked(1, means=2, target="gfx942"), asked(3, target="gfx942"))
+    assert outcomes(told) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
 
 
 def test_a_program_of_its_own_shares_with_nobody(children):
