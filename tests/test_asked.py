@@ -23,7 +23,8 @@ from crosswarp.matrix.cell.asked import (
 COMMON = {
     "column": "triton-3.2.0", "expect": {"triton": "3.2.0"}, "records": "/r.jsonl", "cache": "/c",
     "targets": {"sm_90": {"warp_size": 32}}, "lanes": ["compile"], "modes": ["bare"], "kernels": ["a*"], "cases": ["*"],
-    "emulated": ["sm_90"], "sanitize": True, "sample": 4, "estimate": True, "batch": True, "shard": [1, 2], "jobs": 3,
+    "emulated": ["sm_90"], "sanitize": True, "sample": 4, "estimate": True, "batch": True,
+    "warps": [1, 4], "shard": [1, 2], "jobs": 3,
     "cores": 4, "turns": "/t",
     "time_limit": 0.5, "time_limit_alone": 7, "memory_limit_mb": 100, "taken": ["x"], "again": {"compile": ["x"]},
     "planned": {"compile": 1},

@@ -104,7 +104,7 @@ def test_a_target_is_its_row(found):
 
 
 @pytest.mark.parametrize(
-    "option", ["time_limit", "memory_limit_mb", "sanitize", "sample", "estimate", "batch"]
+    "option", ["time_limit", "memory_limit_mb", "sanitize", "sample", "estimate", "batch", "warps"]
 )
 def test_what_a_run_is_asked_for_decides_on_all(found, option):
     before, after = found(), found(**{option: 1})

@@ -39,6 +39,7 @@ class Asked:
         sample: how many programs of each launch the lane emulate executes, without comparing numbers; None: all.
         estimate: whether the lane emulate estimates how long each launch takes.
         batch: whether the lane emulate also computes a row alone and in a batch.
+        warps: the numbers of warps with which that lane launches each case again; none: it does not.
         shard: the number of this shard of the cases, and how many there are.
         jobs: processes at a time; and how many cores columns that run side by side have together.
         turns: where those columns take turns; empty: they need not.
@@ -64,6 +65,7 @@ class Asked:
     sample: Optional[int] = None
     estimate: bool = False
     batch: bool = False
+    warps: Sequence[int] = ()
     shard: Optional[Sequence[int]] = None
     jobs: int = 1
     cores: int = 0

@@ -73,7 +73,7 @@ def compiled(
     alone = replace(
         plan, columns=(column,), lanes=("compile",), modes=("bare",), kernels=(wanted.kernel,), cases=(wanted.case,),
         targets={wanted.target: plan.targets[wanted.target]}, emulated=None, sanitize=False, sample=None,
-        estimate=False, batch=False, fresh=False,
+        estimate=False, batch=False, warps=(), fresh=False,
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="crosswarp-ir-") as folder:
         work = Path(folder)

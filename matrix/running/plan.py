@@ -108,6 +108,8 @@ class Plan:
     estimate: bool = False
     # Whether that lane computes a row alone and in a batch as well.
     batch: bool = False
+    # The numbers of warps with which that lane launches each case again.
+    warps: tuple[int, ...] = ()
     modes: tuple[str, ...] = MODES
     kernels: tuple[str, ...] = ("*",)
     # Globs of the cases of these kernels.
@@ -163,6 +165,7 @@ class Plan:
             sample=self.sample,
             estimate=self.estimate,
             batch=self.batch,
+            warps=list(self.warps),
             shard=list(self.shard) if self.shard else None,
             jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
             cores=self.jobs,
@@ -202,6 +205,7 @@ class Plan:
             **({"sample": self.sample} if self.sample else {}),
             **({"estimate": True} if self.estimate else {}),
             **({"batch": True} if self.batch else {}),
+            **({"warps": list(self.warps)} if self.warps else {}),
             **({"commit": self.commit} if self.commit else {}),
             **self.work.about(),
         }

@@ -56,7 +56,7 @@ def keys(
                     inputs = [
                         one, column, text, judges[lane], installed, environment.versions, row,
                         shims if mode == "shimmed" else "", plan.sanitize, plan.sample, plan.estimate,
-                        plan.batch,
+                        plan.batch, plan.warps,
                         str(suite), plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
                     found[one] = hashlib.sha256(

@@ -36,11 +36,13 @@ class Asked:
     estimate: bool = False
     # Whether it computes a row alone and in a batch as well.
     batch: bool = False
+    # The numbers of warps with which it launches each case again.
+    warps: tuple[int, ...] = ()
 
     @property
     def emulates(self) -> bool:
         """Whether something was asked of the lane emulate alone."""
-        return bool(self.sanitize or self.sample or self.estimate or self.batch)
+        return bool(self.sanitize or self.sample or self.estimate or self.batch or self.warps)
 
 
 def asked(options: argparse.Namespace) -> Asked:
@@ -52,12 +54,14 @@ def asked(options: argparse.Namespace) -> Asked:
     lanes, emulated = plan.default_lanes(on)
     if options.lanes:
         lanes, emulated = plan.check_lanes(selection.split(options.lanes)), None
-    asks = ("sanitize", "sample", "estimate", "batch")
+    asks = ("sanitize", "sample", "estimate", "batch", "warps")
     looking = next((f"--{name}" for name in asks if getattr(options, name)), "")
     if options.sanitize and options.sample:
         raise UsageError(
             "--sample leaves programs out, which the sanitizer has to see. Leave out one of them."
         )
+    if options.sample and options.warps:
+        raise UsageError("--sample compares no numbers, and --warps does. Leave out one of them.")
     if looking:
         if not options.lanes:
             # Targets that were named are all looked at.
@@ -79,6 +83,7 @@ def asked(options: argparse.Namespace) -> Asked:
         options.sample,
         options.estimate,
         options.batch,
+        tuple(options.warps or ()),
     )
 
 
@@ -131,6 +136,7 @@ def words(options: argparse.Namespace) -> list[str]:
             texts[name.replace("_", "-")] = str(getattr(options, name))
     flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
     flags += ["--sample", str(found.sample)] if found.sample else []
+    flags += ["--warps", ",".join(map(str, found.warps))] if found.warps else []
     # The settings are in the other machine's checkout as well.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]
     for name in ("baseline", "fail_on"):

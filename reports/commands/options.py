@@ -79,6 +79,14 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "names it",
     )
     group.add_argument(
+        "--warps",
+        type=_counts,
+        metavar="N,..",
+        help="let the lane emulate launch each case again with each of these numbers of warps, such as 1,2,4,8,16, for "
+        "`crosswarp report --format consistency` to say how far the numbers agree (docs/emulate.md); no other lane "
+        "runs unless --lanes names it",
+    )
+    group.add_argument(
         "--suite",
         type=Path,
         metavar="DIR",
@@ -265,6 +273,14 @@ def add_reproducers(parser: argparse._ActionsContainer) -> None:
         action="store_true",
         help="include crosswarp's reproducers, which only show a known issue and are left out otherwise",
     )
+
+
+def _counts(text: str) -> list[int]:
+    """The numbers of warps that a launch can have: powers of two up to 32."""
+    found = sorted({int(part) for part in text.split(",") if part.strip()})
+    if not found or any(one not in (1, 2, 4, 8, 16, 32) for one in found):
+        raise argparse.ArgumentTypeError("name some of 1, 2, 4, 8, 16, 32")
+    return found
 
 
 def positive(text: str) -> int:

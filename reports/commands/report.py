@@ -20,11 +20,13 @@ from crosswarp.reports.commands.options import (
     known_issues,
     opened_store,
 )
+from crosswarp.reports.findings.consistency import consistency
 from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.consistency_text import consistency_text
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
 from crosswarp.reports.text.markdown import markdown
@@ -42,8 +44,12 @@ EXAMPLES = (
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--format", choices=("table", "html", "markdown", "comment", "json", "junit", "csv"), default="table",
-        help="comment: Markdown for a pull request or a job summary, what is wrong first, under 60,000 bytes",
+        "--format", choices=("table", "html", "markdown", "comment", "json", "junit", "csv", "consistency"),
+        default="table", metavar="FORMAT",
+        help="table (default), html, markdown, json, junit, csv, comment or consistency. comment: Markdown for a pull "
+        "request or a job summary, what is wrong first, under 60,000 bytes. "
+        "consistency: of a run with --warps, how far numbers of warps, targets and releases agree, and what tolerances "
+        "they need",
     )  # fmt: skip
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where html goes, a folder of pages to open or to publish"
@@ -82,6 +88,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "json": lambda: export(shown),
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
+        "consistency": lambda: consistency_text(consistency(shown.records)),
     }
     if options.format == "html":
         texts = ir_texts.texts(options, shown, known) if options.ir else None

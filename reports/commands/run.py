@@ -166,6 +166,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             sample=wanted.sample,
             estimate=wanted.estimate,
             batch=wanted.batch,
+            warps=wanted.warps,
             modes=wanted.modes,
             kernels=wanted.kernels,
             cases=wanted.cases,

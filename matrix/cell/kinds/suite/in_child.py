@@ -3,12 +3,12 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from crosswarp import compat
 from crosswarp.compat import guard
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
-from crosswarp.matrix.cell.judging import batch, numbers
+from crosswarp.matrix.cell.judging import batch, numbers, warps
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
@@ -182,7 +182,9 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
 def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[ConfigLog]) -> Verdict:
     if item.lane == "emulate":
         every: Any = log
-        return every.judge(lambda: _emulated(item, kernel, case, every.machine, spec.batch))
+        return every.judge(
+            lambda: _emulated(item, kernel, case, every.machine, spec.batch, spec.warps)
+        )
     verdict = _once(item, kernel, case, SEED, log=log)
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
@@ -195,11 +197,19 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
     return _measure(spec, kernel, case, verdict)
 
 
-def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = False) -> Verdict:
+def _emulated(
+    item: Item,
+    kernel: Any,
+    case: Any,
+    machine: Any,
+    of_rows: bool = False,
+    counts: Sequence[int] = (),
+) -> Verdict:
     """Run the case once: `_once`, but a failed launch counts even if the launcher catches the error.
 
     Args:
         of_rows: compute a row alone and in a batch as well.
+        counts: the numbers of warps with which the case is launched again.
     """
     from crosswarp.matrix.cell import emulate
 
@@ -237,6 +247,18 @@ def _emulated(item: Item, kernel: Any, case: Any, machine: Any, of_rows: bool = 
         verdict.resources["batch"] = batch.tried(
             kernel, case, lambda other: _inputs(kernel, other, "cpu", SEED)
         )
+    if counts:
+
+        def with_others() -> Verdict:
+            machine.begin()
+            again = _once(item, kernel, case, SEED)
+            return machine.failed or again
+
+        verdict.resources["warps"] = {
+            "dtype": case.dtype,
+            "tolerance": _tolerance(item, kernel, case),
+            "by_count": warps.tried(counts, with_others),
+        }
     return verdict
 
 
