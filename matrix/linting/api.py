@@ -22,6 +22,19 @@ _CLASSES = {
 _CUDA = f"{LANGUAGE}.extra.cuda", "tl.extra.cuda"
 _HIP = f"{LANGUAGE}.extra.hip", "tl.extra.hip"
 _SHORTER = sorted([*SHORT.items(), _CUDA, _HIP], key=lambda pair: len(pair[0]), reverse=True)
+# Names that published files still import, and that were gone before the oldest release of the table.
+_GONE = frozenset(
+    {
+        "triton.code_gen",
+        "triton.compiler.compiler.get_arch_default_num_warps",
+        "triton.compiler.compiler.instance_descriptor",
+        "triton.language.libdevice",
+        "triton.runtime.jit.get_cuda_stream",
+        "triton.runtime.jit.version_key",
+        "triton.testing.assert_almost_equal",
+        "triton.testing.catch_oor",
+    }
+)
 # A reduction hands its hidden arguments on by these names.
 _HIDDEN = ("_builder", "_generator", "_semantic")
 
@@ -55,9 +68,13 @@ class Api:
         keys = list(self._keys(path))
         if any(key in names for key in keys):
             return True
-        if any(key in self._known for key in keys):
+        if self.is_gone(path) or any(key in self._known for key in keys):
             return False
         return None
+
+    def is_gone(self, path: str) -> bool:
+        """Whether it was removed before the oldest release of the table."""
+        return path in _GONE
 
     def missing(self, release: str, path: str) -> str | None:
         """The shortest beginning of `path` that `release` is known not to have."""

@@ -138,7 +138,7 @@ class Calls(Expressions):
             missing = self.api.missing(self.release, path)
             if self.api.no_module(self.release, path):
                 missing = path
-            if missing is not None and self.api.is_module(missing):
+            if missing is not None and (self.api.is_module(missing) or self.api.is_gone(missing)):
                 self.wrong("ModuleNotFoundError", rules.of_name(missing), node, missing, "")
                 return UNKNOWN
             return Ref(path)
