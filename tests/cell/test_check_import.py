@@ -278,6 +278,18 @@ def test_pointers_are_aligned_as_told(element):
         assert made.dtype == getattr(torch, launching.TORCH[element])
 
 
+def test_a_file_that_reads_itself_is_imported(in_fork, tmp_path):
+    text = f"import sys\n\nCODE = open(sys.argv[0]).read()\n{SPELLED}"
+    check = _asked(tmp_path / "reads.py", text, ("decorated", "decorated"))
+
+    def found():
+        sys.argv = ["-c"]
+        module, error = importing.load(check)
+        return error is None, importing.find(check, module, "decorated") is not None
+
+    assert in_fork(found) == (True, True)
+
+
 def test_as_many_configurations_as_asked_for():
     configs = [triton.Config({"BLOCK": size}) for size in (16, 32, 64)]
 

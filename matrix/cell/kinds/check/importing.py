@@ -42,6 +42,8 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
     # A checkout's own packages, where they are not installed.
     sys.path += check.get("above", ())
     sys.dont_write_bytecode = True
+    # A script may read its arguments, or itself, before its kernels.
+    sys.argv = [check["file"]]
     names = check.setdefault("absent", [])
     absent.install(names)
     try:
