@@ -44,6 +44,21 @@ FAKE_TRITON = """
 """
 
 
+def test_ctrl_c_takes_back_what_its_stage_had_set_and_nothing_else():
+    class Owner:
+        first = second = 1
+
+    def stage():
+        patches.set(Owner, "second", 2)
+        raise KeyboardInterrupt
+
+    patches = Patches()
+    patches.set(Owner, "first", 2)
+    with pytest.raises(KeyboardInterrupt):
+        patches.attempt(stage)
+    assert (Owner.first, Owner.second) == (2, 1)
+
+
 @pytest.fixture
 def python(tmp_path):
     def run(code, *options):

@@ -228,6 +228,12 @@ def test_nothing_of_a_pytest_that_runs_us_reaches_the_suites():
         assert found["PATH"] == "/bin" and not found.keys() & set(names)
 
 
+def test_neither_a_cache_nor_the_interpreter_of_the_caller_reaches_the_suites():
+    names = ("TRITON_CACHE_DIR", "TRITON_INTERPRET", "PYTHONHOME")
+    for here in (True, False):
+        assert not cell_environ(dict.fromkeys(names, "/x"), here=here).keys() & set(names)
+
+
 def test_the_order_of_a_set_is_the_same_in_each_process():
     for here in (True, False):
         assert cell_environ({}, here=here)["PYTHONHASHSEED"] == "0"

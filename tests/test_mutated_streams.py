@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,7 @@ def host(fake_run, tmp_path):
     log.write_text("")
     fake_run.work.mkdir()
     plan = fake_run.plan(modes=("bare",))
+    columns = []
 
     with fake_run.store() as store:
         # Nothing here is to survive the machine.
@@ -123,6 +125,7 @@ def host(fake_run, tmp_path):
             column = ColumnRun(
                 "triton-3.2.0", plan, recording, {"triton": "3.2.0"}, fake_run.work, log
             )
+            columns.append(column)
             column.take(Tail(path).finish())
             column.account(0, False)
             records = store.records(recording.run)
@@ -132,6 +135,8 @@ def host(fake_run, tmp_path):
             )  # fmt: skip
             store.finish(recording.run, "finished", code)
             return code, records
+
+        call.column = lambda: columns[-1]
 
         yield call
 
@@ -170,6 +175,21 @@ def test_mutated_streams_of_the_language_probes(tmp_path):
         assert (
             len(told.probes) == CASES or told.not_run or not told.ended or told.came != told.planned
         )
+
+
+def test_a_cell_of_a_mode_that_was_not_planned_is_not_green(host):
+    lines = [protocol.line(event) for event, _ in suite_lines()]
+    lines += [protocol.line(event) for event in (replace(cell(0), mode="shimmed"),)]
+    code, records = host("".join(lines).encode())
+    assert code == 1 and {record.mode for record in records} == {"bare"}
+
+
+def test_a_cell_that_came_twice_makes_a_column_no_source_of_unchanged_cells(host):
+    lines = [protocol.line(event) for event, _ in suite_lines()]
+    host("".join(lines).encode())
+    assert host.column().whole
+    host("".join([*lines[:-1], protocol.line(cell(CASES - 1)), lines[-1]]).encode())
+    assert not host.column().whole
 
 
 @pytest.mark.parametrize("number", range(4))

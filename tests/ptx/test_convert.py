@@ -11,6 +11,8 @@ from exact import BF16, F16, F32, F64
 from running import Row, check
 from test_integers import columns, signed
 
+from crosswarp.matrix.cell.machines.ptx import floats
+
 ROWS = []
 _RAW = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 
@@ -44,6 +46,13 @@ def _ties(source, to):
     values = (1 + (fraction + 0.5) * 2.0 ** (1 - to.precision)) * 2.0 ** exponents.astype(float)
     raw = values.astype(source.dtype).view(source.raw)
     return np.concatenate([raw, raw + source.raw(1), raw - source.raw(1)])
+
+
+@pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
+def test_a_float_cut_to_bf16_by_its_direction(mode):
+    values = np.array([1.00390625, -1.00390625, 3.3e-3, -3.3e-3, 0.0, 2.5], np.float32)
+    wanted = [_rounded(float(value), BF16, mode) for value in values]
+    assert (floats.narrow_bf16(values, mode) == exact.raw_of(wanted, BF16)).all()
 
 
 def _rounded(value, form, mode):
