@@ -400,6 +400,15 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
             "TypeError: function takes exactly 18 arguments (23 given), in torch.compile's launcher",
             "inductor calls",
         ),
+        ("Pipeline failed while executing [`X`] (RTX 2080 Ti, triton 3.3.0)", "older than sm_80"),
+        ("RuntimeError: Triton Error [HIP]: Code: 209, set by ZLUDA", "ZLUDA"),
+        ("ptxas fatal: error: Modifier '.evict_last' cannot be combined with modifier '.cs'", "go together"),
+        ("ValueError('Cannot cast tensor to bool') in a kernel of triton", "and, or or not"),
+        (
+            "jax_triton: Cannot call @triton.jit'd outside of the scope of a kernel",
+            "traces kernels",
+        ),
+        ("MLIR translation rule for primitive 'pallas_call' not found for platform cuda", "translation"),
     ],
 )  # fmt: skip
 def test_the_words_around_a_message_choose_its_cause(text, words):
