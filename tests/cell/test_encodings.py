@@ -11,6 +11,8 @@ from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
 CHIPS = {"sm_80": targets.SM_80, "sm_90": targets.SM_90}
+# Chip -> its kernels, which each test reads and none changes.
+COMPILED = {}
 
 
 @pytest.fixture(params=CHIPS)
@@ -26,7 +28,9 @@ def cubins(request, in_fork):
         loop_sum_kernels.plain[(1,)](torch.randn(8, 4096), y, torch.zeros(64, 8), 4096)
         return found
 
-    return in_fork(run)
+    if request.param not in COMPILED:
+        COMPILED[request.param] = in_fork(run)
+    return COMPILED[request.param]
 
 
 def nvdisasm_says(cubin):
