@@ -178,13 +178,13 @@ def test_all_green_is_exit_0_in_both_modes_of_each_column(run, library):
 
 
 def test_only_tests_that_launch_count(run, library):
-    result, found = run(library({"tests/test_a.py": "def test_one(): pass\n"}))
+    result, found = run(library({"tests/test_a.py": "def test_one(): pass\n"}), jobs=1)
     assert result.exit_code == 2 and len(found) == 1
 
 
 def test_cases_and_sample_choose(run, library):
     more = 'sample = 2\ncases = ["*test_launches/*", "!*bf16"]\n'
-    result, found = run(library({"tests/test_a.py": TESTS}, more))
+    result, found = run(library({"tests/test_a.py": TESTS}, more), jobs=1)
     assert [key[1:] for key in found] == [("test_a::test_launches", "fp16")]
     assert result.exit_code == 0
 
