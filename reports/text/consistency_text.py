@@ -104,7 +104,7 @@ def _where(place: Place) -> str:
 
 def _groups(groups: list[list[Place]]) -> str:
     """For each kind of bits, where it was computed, with the numbers of warps."""
-    texts = []
+    texts: list[str] = []
     for places in groups:
         counts: dict[str, list[str]] = defaultdict(list)
         for place in places:

@@ -13,6 +13,7 @@ from .values import (
     Exact,
     Float,
     Int,
+    Memory,
     Wide,
     as_float,
     as_int,
@@ -27,6 +28,8 @@ _TOKEN = re.compile(
     r"(\d+\.\d+)F?|(\d+)(?:ULL|LL|U|F)?(?![\w'])|([A-Za-z_]\w*)|"
     r"(\+=|-=|\*\*|<<|>>|<=|>=|==|!=|<>|&&|\|\||[-+*/%&|^~!<>=?:;,.(){}\[\]]))"
 )
+# Bits of the widest register that an instruction writes.
+_WIDEST = 512
 FORMATS = {16: (5, 10), 32: (8, 23), 64: (11, 52)}
 # ---------------------------------------------------------------- parser
 
@@ -256,17 +259,23 @@ class Run:
         kinds = [step[1] for step in path if step[0] == "kind"]
         places = [step for step in path if step[0] != "kind"]
         old = self.variables.get(name, Bits(0, 128))
+        if isinstance(old, Memory):
+            width = int(re.sub(r"\D", "", kinds[-1]))
+            old.write(places[0][1].value, width, self._as(value, kinds[-1]))
+            return
         if isinstance(old, dict):
-            if len(places) > 1 or len(kinds) > 1:
+            if len(places) > 2 or len(kinds) > 1:
                 raise Failed("an array's part")
-            old[places[0][1].value] = value
+            for place in places[:-1]:
+                old = old[place[1].value]
+            old[places[-1][1].value] = value
             return
         width = int(re.sub(r"\D", "", kinds[-1])) if kinds else None
         if not places:
             raw = self._as(value, kinds[-1])
             self.variables[name] = Bits(raw, width)
             return
-        whole = old.raw(128) if not isinstance(old, Int) else old.value & ((1 << 128) - 1)
+        whole = old.raw(_WIDEST) if not isinstance(old, Int) else old.value & ((1 << _WIDEST) - 1)
         place = places[0]
         if place[0] == "range":
             high, low = place[1].value, place[2].value
@@ -275,7 +284,7 @@ class Run:
         bits = high - low + 1
         raw = self._as(value, kinds[-1]) if kinds and path[-1][0] == "kind" else value.raw(bits)
         mask = ((1 << bits) - 1) << low
-        self.variables[name] = Bits((whole & ~mask) | ((raw << low) & mask), 128)
+        self.variables[name] = Bits((whole & ~mask) | ((raw << low) & mask), _WIDEST)
 
     @staticmethod
     def _as(value, kind):
@@ -404,6 +413,9 @@ class Run:
 
     @staticmethod
     def _step(value, path):
+        if isinstance(value, Memory):
+            (_, address), (_, kind), *path = path
+            value = typed(value.read(address.value, int(re.sub(r"\D", "", kind))), kind)
         for step in path:
             if isinstance(value, dict):
                 value = value[step[1].value]

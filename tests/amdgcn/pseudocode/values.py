@@ -2,7 +2,6 @@
 
 import math
 import re
-import struct
 from fractions import Fraction
 
 from .floats import (
@@ -48,6 +47,19 @@ class Bits:
 
     def raw(self, width):
         return self.value & ((1 << width) - 1)
+
+
+class Memory:
+    """Bytes from address 0 on."""
+
+    def __init__(self, data):
+        self.data = bytearray(data)
+
+    def read(self, address, width):
+        return int.from_bytes(self.data[address : address + width // 8], "little")
+
+    def write(self, address, width, raw):
+        self.data[address : address + width // 8] = raw.to_bytes(width // 8, "little")
 
 
 def typed(raw, kind):
@@ -202,7 +214,40 @@ def _to_bf16(value):
     return Bits(encode(value.value, 16, (8, 7)), 16)
 
 
+def _address(address, *_):
+    """The texts leave to other chapters how an address is made."""
+    return Int(address.value, 64)
+
+
+def _power(_, value):
+    x = value.value
+    if isinstance(x, str):
+        return Float(
+            {"inf": "inf", "-inf": Fraction(0), "-0": Fraction(1)}.get(x, "nan"), value.width
+        )
+    if abs(x) > 300:
+        return Float("inf" if x > 0 else Fraction(0), value.width)
+    return Float(Fraction(2.0 ** float(x)), value.width)
+
+
+def _sqrt(value):
+    x = value.value
+    if isinstance(x, str) or x < 0:
+        return Float(x if x in ("inf", "-0") else "nan", value.width)
+    return Float(Fraction(math.sqrt(x)), value.width)
+
+
+def _log2(value):
+    x = value.value
+    if isinstance(x, str) or x <= 0:
+        found = {"inf": "inf", "-0": "-inf"}.get(x, "nan") if isinstance(x, str) else "nan"
+        return Float("-inf" if x == 0 else found, value.width)
+    return Float(Fraction(math.log2(x)), value.width)
+
+
 FUNCTIONS = {
+    "CalcDsAddr": _address, "CalcGlobalAddr": _address, "CalcBufferAddr": _address,
+    "CalcScalarGlobalAddr": _address, "pow": _power, "log2": _log2,
     "fma": _fma, "ldexp": _ldexp, "isNAN": lambda v: Int(is_nan(v.value), 1),
     "isSignalNAN": lambda v: Int(v.value == "snan", 1), "isQuietNAN": lambda v: Int(v.value == "nan", 1),
     "cvtToQuietNAN": _quiet, "sign": lambda v: Int(v.bits >> (v.width - 1), 1),
@@ -223,5 +268,5 @@ FUNCTIONS = {
     "isEven": lambda v: Int(not isinstance(v.value, str) and v.value % 2 == 0, 1),
     "fract": lambda v: Float(f_add(v.value, f_neg(_rounded(math.floor)(v).value)), v.width),
     "mantissa": _mantissa,
-    "sqrt": lambda v: Float(Fraction(struct.unpack("<d", struct.pack("<d", math.sqrt(v.value)))[0]), v.width),
+    "sqrt": _sqrt, "i8_to_i32": lambda v: Int(v.value),
 }  # fmt: skip
