@@ -195,6 +195,12 @@ def test_a_strange_log_is_read_in_bounded_time(line):
     assert "arange-constexpr" in [one.id for one in got]
 
 
+def test_one_endless_line_is_looked_up_as_a_title_in_bounded_time():
+    before = time.process_time()
+    found("a block size of a kernel is none " + "[" * 12_000_000)
+    assert time.process_time() - before < 6
+
+
 def test_plain_windows_are_read_as_packaging_reads_them():
     index = errors.committed()
     windows = {issue.triton for issue in known_texts.committed()}

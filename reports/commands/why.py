@@ -110,7 +110,8 @@ def _here() -> tuple[Facts, str]:
 
 def _named(text: str) -> str:
     """The note on the vendor's build that a log names, or ""."""
-    if not re.search(r"\w[-_]?triton[-_ =]|triton[-_](?:ascend|xpu)", text):
+    # Most logs lack the word, and the pattern needs long to find that out.
+    if "triton" not in text or not re.search(r"\w[-_]?triton[-_ =]|triton[-_](?:ascend|xpu)", text):
         return ""
     from crosswarp.compat import vendors
 

@@ -22,7 +22,7 @@ from crosswarp.reports.findings.cause_ranking import (
     with_author,
     within,
 )
-from crosswarp.reports.findings.error_text import Facts, Log
+from crosswarp.reports.findings.error_text import LONGEST_LINE, Facts, Log
 from crosswarp.reports.findings.issue_answers import BEHIND, from_issues
 from crosswarp.reports.findings.why import why
 
@@ -255,7 +255,7 @@ def _named(
     ):
         return
     # The text as given: in a title, `[ROCm]` or `[Windows]` looks like a log's prefix.
-    title, line = errors.tidy(text), log.lines[0]
+    title, line = errors.tidy(text[:LONGEST_LINE]), log.lines[0]
     for place, topic in enumerate(index.topics):
         # A topic that needs the word Triton also accepts it beside a version, outside a frame.
         if not log.framed and not any(part.startswith("triton") for part in topic.parts):
