@@ -9,6 +9,7 @@ led to the page, or to a copy of the file, here. Any of them that leads nowhere 
 from __future__ import annotations
 
 import argparse
+import html
 import json
 import os
 import re
@@ -17,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 import examples
 from crosswarp import compat
@@ -43,6 +47,9 @@ ELSEWHERE = {
 SPLIT = ("shims.md", "commands.md")
 # Lists whose every entry has a page, and measurements: a search for an error should find what explains it.
 UNSEARCHED = re.compile(r"(evidence/.*|releases/.*|issues|shims|language)\.md")
+# The entry of the menu that is a run, and the place on a run's pages before which the menu goes.
+RUN, PAGES = "The matrix", '<nav aria-label="Pages">'
+CURRENT = ' aria-current="true"'
 _SECTION = re.compile(r"^## `?(?P<name>[a-z_0-9]+)`?$", re.M)
 # The link of a Markdown link or picture. Code is cut out before.
 _LINK = re.compile(r"(?<=\]\()(?P<path>[^)\s#:]+)(?P<rest>#[^)\s]*)?(?=\))")
@@ -105,8 +112,64 @@ def build(out: Path, matrix: Path | None = None) -> None:
         if done.returncode:
             print(done.stdout, file=sys.stderr)
         done.check_returncode()
+        join_run(work / "site")
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(work / "site", out)
+
+
+def join_run(site: Path) -> None:
+    """Give the pages of the run the menu of the documentation, and a search in its titles.
+
+    A published run brings its pages with it, so they are changed here and not where they are made.
+    """
+    menu = yaml.safe_load(CONFIGURATION.read_text(encoding="utf-8"))["nav"]
+    entries = [(name, _address(first_page(below))) for one in menu for name, below in one.items()]
+    for _, address in entries:
+        if not (site / address).is_file():
+            raise BrokenLink(f"the menu leads to {address}, which is not there.")
+    items = json.loads((site / "search.json").read_text(encoding="utf-8"))["items"]
+    titles = [[_plain(item["title"]), _file_of(item["location"])] for item in items]
+    index = f"var siteIndex = {json.dumps(titles, ensure_ascii=False)};\n"
+    (site / "run" / "assets" / "search_index.js").write_text(index, encoding="utf-8")
+    shutil.copy(DOCS / "run_search.js", site / "run" / "assets")
+    for path in (site / "run").rglob("*.html"):
+        root = "../" * len(path.relative_to(site).parent.parts)
+        links = "".join(
+            f'<a href="{root}{address}"{CURRENT if name == RUN else ""}>{html.escape(name)}</a>\n'
+            for name, address in entries
+        )
+        added = (
+            f'<nav class="site" aria-label="Site">\n{links}</nav>\n'
+            f'<div class="site-search" id="site-search" role="search" data-root="{root}">'
+            '<input type="search" aria-label="Search the documentation" placeholder="Search" maxlength="400">'
+            f'<ol></ol></div>\n<script src="{root}run/assets/run_search.js" defer></script>\n'
+        )
+        page_text = path.read_text(encoding="utf-8")
+        path.write_text(page_text.replace(PAGES, added + PAGES, 1), encoding="utf-8")
+
+
+def first_page(below: str | list[str | dict[str, Any]]) -> str:
+    """The page that an entry of the menu opens: its own, or the first below it."""
+    if isinstance(below, str):
+        return below
+    first = below[0]
+    return first if isinstance(first, str) else next(iter(first.values()))
+
+
+def _address(page_path: str) -> str:
+    """`error/index.html` of `error.md`."""
+    return _file_of(re.sub(r"(^|/)index\.md$", r"\1", page_path).removesuffix(".md"))
+
+
+def _file_of(location: str) -> str:
+    """`shims/gather/index.html#x` of `shims/gather/#x`: a folder opens from a disk too."""
+    path, mark, anchor = location.partition("#")
+    path = path.rstrip("/")
+    return f"{path}/index.html{mark}{anchor}".removeprefix("/")
+
+
+def _plain(title: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", title))
 
 
 def zensical(configuration: Path) -> list[str]:
@@ -118,7 +181,7 @@ def stage(folder: Path) -> None:
     """Everything that Zensical reads, with links that hold there."""
     for path in sorted(DOCS.rglob("*")):
         there = folder / path.relative_to(DOCS)
-        if path.is_dir() or path.suffix in (".py", ".pyc"):
+        if path.is_dir() or path.suffix in (".py", ".pyc", ".js"):
             continue
         there.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix == ".md":

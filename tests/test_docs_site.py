@@ -43,6 +43,10 @@ def script(name):
         sys.path.remove(str(ROOT / "docs"))
 
 
+# The entries at the top of mkdocs.yml's menu.
+MENU = [
+    name for entry in yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"] for name in entry
+]
 examples = script("examples")
 build = script("build")
 FOUND = [
@@ -331,6 +335,41 @@ def test_no_table_overflows_a_screen_and_no_page_a_phone(visit, site):
         if tab.evaluate("document.documentElement.scrollWidth") > 390:
             found.append((390, page))
     assert not found
+
+
+_MENU = """() => [...document.querySelectorAll(".md-nav--primary > .md-nav__list > .md-nav__item")].map(
+    item => item.querySelector(".md-ellipsis").textContent.trim())"""
+
+
+@pytest.mark.browser
+def test_the_page_of_a_run_has_the_menu_of_the_documentation(visit):
+    tab = visit("")
+    menu = tab.evaluate(_MENU)
+    for path in ("run/index.html", "run/issues/index.html"):
+        tab = visit(path)
+        links = tab.get_by_role("navigation", name="Site").get_by_role("link")
+        assert links.all_text_contents() == menu == MENU
+        assert tab.locator(".site [aria-current]").all_text_contents() == ["The matrix"]
+    links.filter(has_text="Reference").click()
+    tab.wait_for_url("**/commands/index.html")
+
+
+@pytest.mark.browser
+def test_the_page_of_a_run_searches_the_documentation(visit):
+    """The same texts as in the search of the documentation."""
+    asked = [(shim.symptom.splitlines()[0].strip(), shim.name) for shim in compat.all_shims()][::3]
+    tab = visit("run/issues/index.html")
+    box = tab.get_by_role("searchbox", name="Search the documentation")
+    box.focus()
+    others = []
+    for error, shim in asked:
+        box.fill(error[:400])
+        first = tab.locator("#site-search a").first
+        if f"/shims/{shim}/" not in first.get_attribute("href"):
+            others.append((error, first.get_attribute("href")))
+    assert len(others) <= 1, others
+    first.click()
+    tab.wait_for_url("**/shims/**")
 
 
 @pytest.mark.browser
