@@ -290,6 +290,19 @@ def test_a_file_that_reads_itself_is_imported(in_fork, tmp_path):
     assert in_fork(found) == (True, True)
 
 
+def test_a_package_that_fails_in_its_own_code_gets_a_stand_in(in_fork, tmp_path):
+    (tmp_path / "broken_of_nobody.py").write_text("class Own(type(len)):\n    pass\n")
+    text = f"from broken_of_nobody import Own\nimport broken_of_nobody\n{SPELLED}"
+    check = _asked(tmp_path / "stumbles.py", text, ("decorated", "decorated"))
+
+    def found():
+        module, error = importing.load(check)
+        there = importing.find(check, module, "decorated") is not None
+        return error is None, there, check["absent"]
+
+    assert in_fork(found) == (True, True, ["broken_of_nobody"])
+
+
 def test_as_many_configurations_as_asked_for():
     configs = [triton.Config({"BLOCK": size}) for size in (16, 32, 64)]
 

@@ -131,6 +131,11 @@ def stand_before(name: str) -> None:
     sys.meta_path.insert(0, _Finder([name]))
 
 
+def replaceable(name: str) -> str:
+    """Return a module's name, or '' for one that nothing stands in for."""
+    return "" if name.split(".")[0] in _NEVER else name
+
+
 def package(folder: str) -> str:
     """Return the name of a package of several levels, the innermost of which finds the modules in `folder`."""
     name = ""

@@ -4,6 +4,7 @@ Many files run a benchmark or a test when they are imported, after their kernels
 launch, and its exceptions count only if a kernel is not defined yet.
 """
 
+import ast
 import contextlib
 import gc
 import importlib
@@ -54,6 +55,7 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
                 absent.stand_before(check["module"].partition(".")[0])
                 check["alone"] = True
                 module, error = _reached(check, names)
+        module, error = _past_stumbles(check, names, module, error)
         if names and any(find(check, module, name) is None for name in check["kernels"]):
             absent.be_true()
             sys.modules.pop(check["module"], None)
@@ -75,6 +77,54 @@ def _reached(check: Dict[str, Any], names: List[str]) -> Tuple[Any, Optional[Bas
         sys.modules.pop(check["module"], None)
         module, error = _loaded(check)
     return module, error
+
+
+def _past_stumbles(
+    check: Dict[str, Any], names: List[str], module: Any, error: Optional[BaseException]
+) -> Tuple[Any, Optional[BaseException]]:
+    """The module, with stand-ins for those that fail in their own code where the file imports them."""
+    before: List[str] = []
+    while (
+        error is not None
+        and any(find(check, module, name) is None for name in check["kernels"])
+        and (name := _stumbling(error, check["file"], attribute(module, "__package__")))
+        and name not in before
+    ):
+        before.append(name)
+        absent.stand_before(name)
+        own = name.startswith(absent.PACKAGE) or name.startswith(
+            f"{check['module'].split('.')[0]}."
+        )
+        listed = absent.RELATIVE if own else name.split(".")[0]
+        if listed not in names:
+            names.append(listed)
+        sys.modules.pop(check["module"], None)
+        module, error = _reached(check, names)
+    return module, error
+
+
+def _stumbling(error: BaseException, path: str, package: Any) -> str:
+    """Return the module whose import, by a statement of the file, ended the file's; '' where something else did.
+
+    A shared library that is not there is no reason for a stand-in: what lacks it works where that is installed.
+    """
+    if isinstance(error, Launched) or absent.never_replaced(error) or absent.library(error):
+        return ""
+    line, at = 0, error.__traceback__
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == path:
+            line = at.tb_lineno
+        at = at.tb_next
+    with contextlib.suppress(Exception):
+        for node in ast.walk(ast.parse(Path(path).read_text("utf-8"))):
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and (
+                node.lineno <= line <= (node.end_lineno or node.lineno)
+            ):
+                if isinstance(node, ast.Import):
+                    return absent.replaceable(node.names[0].name)
+                written = "." * node.level + (node.module or "")
+                return absent.replaceable(importlib.util.resolve_name(written, package))
+    return ""
 
 
 def _loaded(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
