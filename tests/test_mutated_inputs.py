@@ -139,6 +139,15 @@ def test_a_mutated_file_is_read_or_refused(documents, tmp_path, name):
     assert MANY // 10 < refused < MANY
 
 
+def test_a_signature_that_is_no_python_is_refused(documents, tmp_path):
+    text, read = documents["language.json"]
+    path = tmp_path / "language.json"
+    for broken in (b"(pointer", b"(pointer).", b"(a=)", b"(" + b"[" * 5000 + b")"):
+        path.write_bytes(text.replace(b"(pointer)", broken))
+        with pytest.raises(ConfigError, match="tl.load has a signature that is no Python"):
+            read(path)
+
+
 def test_a_mutated_store_is_read_or_refused(make_record, make_issue, tmp_path):
     path = tmp_path / "store.db"
     plan = {

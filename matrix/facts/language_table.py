@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.kinds.language_probes.names import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.facts.validators import Rule, Strict
@@ -97,9 +98,21 @@ def _read(path: Path) -> Table:
         if path == DEFAULT_FILE:
             # The tests validate it, and pydantic takes a tenth of a second.
             return _expanded(TableFile(**document))
-        return _expanded(datafile.validated(path, document, TableFile, _AGAIN))
+        table = _expanded(datafile.validated(path, document, TableFile, _AGAIN))
+        _check_signatures(table)
+        return table
     except ValueError as error:
         raise ConfigError(f"{path}: {error}. {_AGAIN}") from None
+
+
+def _check_signatures(table: Table) -> None:
+    """Raises ValueError for a signature that is no Python."""
+    signatures = {(name, one.signature) for at in table.values() for name, one in at.names.items()}
+    for name, signature in sorted(signatures):
+        try:
+            parameters(signature)
+        except (SyntaxError, AssertionError, ValueError, RecursionError, MemoryError) as error:
+            raise ValueError(f"{name} has a signature that is no Python ({error})") from None
 
 
 def _expanded(file: TableFile) -> Table:
