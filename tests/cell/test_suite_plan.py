@@ -99,6 +99,15 @@ def test_an_answer_that_is_none_costs_its_module_alone(tmp_path, suite, monkeypa
     assert [(item.case, item.broken["reason"]) for item in items] == [("import", plan.MALFORMED)]
 
 
+def test_a_release_without_a_backend_for_the_only_target_imports_the_modules(
+    tmp_path, suite, monkeypatch
+):
+    monkeypatch.setattr(plan, "targets", lambda *a: {"gfx942": "no backend for gfx942"})
+    row = {**SM_90, "backend": "hip", "arch": "gfx942", "family": "gfx9", "warp_size": 64}
+    items, _ = planned(tmp_path, suite, "compile", kernels=["good"], targets={"gfx942": row})
+    assert [(item.case, item.broken) for item in items] == [("a", None), ("b", None)]
+
+
 def test_every_kernel_of_ours_is_well_formed(tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
     items, _ = planned(tmp_path, None, "interpret")

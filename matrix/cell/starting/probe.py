@@ -3,6 +3,7 @@
 import os
 from typing import Iterable
 
+from crosswarp.compat import features
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging import fingerprint
@@ -45,13 +46,17 @@ def device_target() -> str:
 
 
 def prepare_import(lane: str, spec: Asked) -> None:
-    """Activate the virtual GPU before a kernel's module is imported: Triton 3.2 and 3.3 need a driver to decorate."""
+    """Activate the virtual GPU before a kernel's module is imported: Triton 3.2 and 3.3 need a driver to decorate.
+
+    Triton 2.3.1 needs none, and has none but CUDA's: where only AMD is asked for, each cell is `unsupported` later.
+    """
     if lane == "device" or os.environ.get("TRITON_INTERPRET") == "1" and not spec.targets:
         return
     every = [Target.from_table(name, table) for name, table in spec.targets.items()]
     if every:
         target = next((one for one in every if one.backend == "cuda"), every[0])
-        virtual_gpu.activate(target)
+        if target.backend == "cuda" or features.has_backends():
+            virtual_gpu.activate(target)
         map_torch(spec, target, lane)
 
 
