@@ -284,6 +284,7 @@ def test_a_file_that_reads_itself_is_imported(in_fork, tmp_path):
 
     def found():
         sys.argv = ["-c"]
+        virtual_gpu.activate(SM_90)
         module, error = importing.load(check)
         return error is None, importing.find(check, module, "decorated") is not None
 
@@ -296,6 +297,7 @@ def test_a_package_that_fails_in_its_own_code_gets_a_stand_in(in_fork, tmp_path)
     check = _asked(tmp_path / "stumbles.py", text, ("decorated", "decorated"))
 
     def found():
+        virtual_gpu.activate(SM_90)
         module, error = importing.load(check)
         there = importing.find(check, module, "decorated") is not None
         return error is None, there, check["absent"]
