@@ -413,3 +413,13 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
 )  # fmt: skip
 def test_the_words_around_a_message_choose_its_cause(text, words):
     assert words in found(text)[0].causes[0].cause.why
+
+
+def test_a_cause_that_rests_on_a_name_is_not_shown_where_the_text_has_no_such_name():
+    text = f"{TRACEBACK}{FRAME}python: /x/SwizzledLayout.cpp:12: Assertion `0 && \"unexpected\"' failed.\nAborted"
+    answer = found(text)[0]
+    assert any(one.cause.why.startswith("The text names Intel") for one in answer.causes)
+    shown = [one.cause.why for one in why_text.shown_causes(answer)]
+    assert shown and not any(why.startswith("The text names") for why in shown)
+    with_name = found(f"{text}\nthird_party/intel/lib/x.cpp")[0]
+    assert why_text.shown_causes(with_name)[0].cause.why.startswith("The text names Intel")

@@ -12,7 +12,7 @@ import pytest
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.asked import AskedSuite
-from crosswarp.matrix.cell.judging.verdict import Verdict, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data
 from crosswarp.matrix.cell.kinds.suite import in_child
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite.plan import Item
@@ -39,7 +39,7 @@ def test_a_limit_that_begins_anew_with_each_message():
 
 @pytest.fixture
 def ran(tmp_path, monkeypatch):
-    """`ran(child)`: what was told of an item whose child does that, and the verdict on the whole."""
+    """`ran(child)`: the messages about an item whose child does that, and the verdict on the whole."""
 
     def call(child, **limits):
         spec = AskedSuite(
@@ -61,7 +61,7 @@ def ran(tmp_path, monkeypatch):
 
 def finished(send, config, **verdict):
     send((config, None, 0.0))
-    send((config, told(Verdict(**{"outcome": "pass", **verdict})), 0.1))
+    send((config, as_data(Verdict(**{"outcome": "pass", **verdict})), 0.1))
 
 
 def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran, tmp_path):
@@ -73,7 +73,7 @@ def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran
         return Verdict("pass")
 
     cells, verdict = ran(child)
-    # Each once, whichever of the two goes told of it.
+    # Each once, whichever of the two says so.
     assert cells == [("A", "pass"), ("B", "pass"), ("", "pass")]
     assert verdict.resources == {"late": "longer than 0.5 s beside others"}
     assert verdict.message == "longer than 0.5 s beside others, not alone"

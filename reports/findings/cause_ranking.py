@@ -62,6 +62,10 @@ class Answer:
         return self.known.issue.id if self.known else "source"
 
 
+# The beginning of a cause that depends on a name in the text.
+NAMED = "The text names"
+
+
 def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
     """With those first for which there is evidence, and those last that the reader's release or GPU cannot have."""
     ranked = []
@@ -71,8 +75,10 @@ def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
         share, because = 0.0, ""
         if cause.log:
             found = re.search(cause.log, text)
-            # A cause whose evidence is missing ranks below one that needs no evidence.
-            share, because = (2.0, found[0][:80]) if found else (-0.5, "")
+            # A cause whose evidence is missing ranks below one that needs no evidence. Where its sentence says that the
+            # text names something, it would be false.
+            missing = -1.0 if cause.why.startswith(NAMED) else -0.5
+            share, because = (2.0, found[0][:80]) if found else (missing, "")
         for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
             if mine and window:
                 share = _raised(share) if within(mine, window) else -5

@@ -87,7 +87,7 @@ class Output:
 
 
 class Tolerance(NamedTuple):
-    """What a target needs of one kernel and type: the largest error, a tolerance above it, and the declared one."""
+    """For one target, kernel and type: the largest error, a tolerance above it, and the declared tolerance."""
 
     kernel: str
     target: str

@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def digested():
-    """Do once what each child would do again: Triton's digest of its own files, 0.7 s of CPU with 3.9.0, and 0.14 s of
+    """Do once what each child would do again: Triton's digest of its files, 0.7 s of CPU with 3.9.0, and 0.14 s of
     imports, of its front end and of the reader of cubins. Nothing else: that is the tests' own."""
     digest()
     for module in ("triton.compiler.code_generator", "elftools.elf.elffile"):

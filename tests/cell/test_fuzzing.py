@@ -53,7 +53,7 @@ def children(tmp_path, in_fork):
     def run(*requests, time_limit=100.0):
         def inside():
             ours = executing.Children(str(tmp_path), AskedSuite(time_limit=time_limit))
-            pids, told = [], []
+            pids, answers = [], []
             begin = ours._begin
 
             def counted(target):
@@ -66,82 +66,84 @@ def children(tmp_path, in_fork):
             }  # fmt: skip
             for request in requests:
                 found = ours.run(request, by_name[request["target"]])
-                told.append((found, len(pids) - 1))
+                answers.append((found, len(pids) - 1))
             ours.end()
-            return told
+            return answers
 
         return in_fork(inside)
 
     return run
 
 
-def outcomes(told):
-    return [found["verdict"]["outcome"] for found, _ in told]
+def outcomes(answers):
+    return [found["verdict"]["outcome"] for found, _ in answers]
 
 
-def numbers(told):
-    return [number for _, number in told]
+def numbers(answers):
+    return [number for _, number in answers]
 
 
 def test_a_program_by_itself_has_a_child_and_its_resources(children):
-    told = children(asked(1), asked(2))
-    assert outcomes(told) == ["pass", "pass"] and numbers(told) == [0, 1]
-    assert all(found["resources"]["registers"] > 0 for found, _ in told)
+    answers = children(asked(1), asked(2))
+    assert outcomes(answers) == ["pass", "pass"] and numbers(answers) == [0, 1]
+    assert all(found["resources"]["registers"] > 0 for found, _ in answers)
 
 
 def test_programs_that_pass_share_a_child_and_are_not_assembled(children, monkeypatch):
-    told = children(*(asked(number, **QUICK) for number in range(3)))
-    assert outcomes(told) == ["pass"] * 3 and numbers(told) == [0, 0, 0]
-    assert not any("resources" in found for found, _ in told)
+    answers = children(*(asked(number, **QUICK) for number in range(3)))
+    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 0, 0]
+    assert not any("resources" in found for found, _ in answers)
 
 
 def test_what_is_not_assembled_is_executed_and_compared(children):
-    (found, _), _ = told = children(asked(1, means=2, **QUICK), asked(3, **QUICK))
-    assert outcomes(told) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
+    (found, _), _ = answers = children(asked(1, means=2, **QUICK), asked(3, **QUICK))
+    assert outcomes(answers) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
     # What went wrong may have left something behind.
-    assert numbers(told) == [0, 1]
+    assert numbers(answers) == [0, 1]
 
 
 @pytest.mark.triton(">=3.0")
 def test_a_program_is_executed_for_amd_as_well(children):
-    (found, _), _ = told = children(asked(1, means=2, target="gfx942"), asked(3, target="gfx942"))
-    assert outcomes(told) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
+    (found, _), _ = answers = children(
+        asked(1, means=2, target="gfx942"), asked(3, target="gfx942")
+    )
+    assert outcomes(answers) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
 
 
-def test_a_program_of_its_own_shares_with_nobody(children):
-    told = children(asked(1, **QUICK), asked(2), asked(3, **QUICK))
-    assert outcomes(told) == ["pass"] * 3 and numbers(told) == [0, 1, 2]
-    assert "resources" in told[1][0]
+def test_a_separate_program_shares_with_nobody(children):
+    answers = children(asked(1, **QUICK), asked(2), asked(3, **QUICK))
+    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 2]
+    assert "resources" in answers[1][0]
 
 
 def test_a_child_is_for_one_target(children):
-    told = children(*(asked(1, target=name, **QUICK) for name in ("sm_80", "sm_90", "sm_90")))
-    assert outcomes(told) == ["pass"] * 3 and numbers(told) == [0, 1, 1]
+    answers = children(*(asked(1, target=name, **QUICK) for name in ("sm_80", "sm_90", "sm_90")))
+    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 1]
 
 
 def test_a_child_that_dies_costs_its_program_alone(children):
     """It has answered for those before it, and those behind it get another."""
     dies = asked(2, after="os.abort()", **QUICK)
-    told = children(asked(1, **QUICK), dies, asked(3, **QUICK))
-    assert outcomes(told) == ["pass", "crash", "pass"] and numbers(told) == [0, 0, 1]
-    assert told[1][0]["verdict"]["reason"] == "SIGABRT"
+    answers = children(asked(1, **QUICK), dies, asked(3, **QUICK))
+    assert outcomes(answers) == ["pass", "crash", "pass"] and numbers(answers) == [0, 0, 1]
+    assert answers[1][0]["verdict"]["reason"] == "SIGABRT"
 
 
 def test_a_child_that_leaves_or_hangs_is_told_as_that(children):
     leaves = asked(1, after="os._exit(0)", **QUICK)
     hangs = asked(2, after="import time; time.sleep(600)", **QUICK)
     # Neither compiles anything, which may take longer on a busy machine.
-    told = children(leaves, hangs, time_limit=8.0)
-    assert outcomes(told) == ["crash", "timeout"] and numbers(told) == [0, 1]
+    answers = children(leaves, hangs, time_limit=8.0)
+    assert outcomes(answers) == ["crash", "timeout"] and numbers(answers) == [0, 1]
 
 
 def test_a_child_serves_so_many_and_no_more(children, monkeypatch):
     monkeypatch.setattr(executing, "_TOGETHER", 2)
-    told = children(*(asked(number, **QUICK) for number in range(5)))
-    assert outcomes(told) == ["pass"] * 5 and numbers(told) == [0, 0, 1, 1, 2]
+    answers = children(*(asked(number, **QUICK) for number in range(5)))
+    assert outcomes(answers) == ["pass"] * 5 and numbers(answers) == [0, 0, 1, 1, 2]
 
 
 def test_what_a_kernel_is_in_one_program_it_is_not_in_the_next(children):
     """Same names, other text: each is compiled anew, and a second launch of the first is the first."""
-    told = children(asked(1, **QUICK), asked(2, means=1, **QUICK), asked(1, **QUICK))
-    assert outcomes(told) == ["pass", "mismatch", "pass"]
+    answers = children(asked(1, **QUICK), asked(2, means=1, **QUICK), asked(1, **QUICK))
+    assert outcomes(answers) == ["pass", "mismatch", "pass"]

@@ -1,4 +1,4 @@
-"""Hands mutated inputs to the commands, in one process: each ends with an exit status of its own, and no traceback.
+"""Hands mutated inputs to the commands, in one process: each ends with a documented exit status, and no traceback.
 
     python tests/proofs/mutated_commands.py --inputs 10000
 

@@ -10,6 +10,13 @@ from .estimating import Estimates
 from .machine import Machine
 from .orders import in_other_orders
 from .recall import Recall
-from .writers import told
+from .writers import where_written
 
-__all__ = ["Estimates", "EveryConfiguration", "Machine", "Recall", "in_other_orders", "told"]
+__all__ = [
+    "Estimates",
+    "EveryConfiguration",
+    "Machine",
+    "Recall",
+    "in_other_orders",
+    "where_written",
+]

@@ -83,7 +83,7 @@ class Writers(ptx.Watch):
         return self._lines[notes[unit]] if unit < len(notes) else None
 
 
-def told(writers: Writers, outputs: Dict[str, Any], reference: Dict[str, Any]) -> str:
+def where_written(writers: Writers, outputs: Dict[str, Any], reference: Dict[str, Any]) -> str:
     """For a message: which line stored the worst element of each output that differs; empty where none is known."""
     lines = []
     for name in sorted(set(outputs) & set(reference)):

@@ -46,7 +46,7 @@ _PHASES = (
 )
 
 
-def told(verdict: Verdict) -> Dict[str, Any]:
+def as_data(verdict: Verdict) -> Dict[str, Any]:
     """Return its fields as plain data that any process can read: a kernel's exception may hold objects of any class."""
     return clean(vars(verdict))
 

@@ -251,7 +251,9 @@
         if (cause.log) {
           cause.compiled = cause.compiled || this.regex([cause.log, ""]);
           const found = cause.compiled.exec(text);
-          [share, because] = found ? [2, found[0].slice(0, 80)] : [-0.5, ""];
+          // A sentence about a name in the text is false without that name.
+          const missing = cause.why.startsWith("The text names") ? -1 : -0.5;
+          [share, because] = found ? [2, found[0].slice(0, 80)] : [missing, ""];
         }
         for (const [mine, window] of [[facts.triton, cause.triton], [facts.torch, cause.torch]]) if (mine && window) share = inWindow(mine, window) ? raised(share) : -5;
         if (facts.target && cause.targets && cause.targets.length) share = isOne(facts.target, cause.targets) ? raised(share) : -5;

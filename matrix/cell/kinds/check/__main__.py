@@ -17,7 +17,7 @@ from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import forking, protocol
 from crosswarp.matrix.cell.asked import AskedCheck
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
 from crosswarp.matrix.cell.kinds.suite import kernels
 from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
@@ -126,19 +126,22 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return told(of_error(raised, phase="import")), "", [], [], {}, [], False, {}
+            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
-        verdict = None if error is None else told(of_error(error, phase="import"))
+        verdict = None if error is None else as_data(of_error(error, phase="import"))
         using = {name: absent.used(one) for name, one in found.items() if one is not None}
         # Of a name that Triton lacks no package is the cause.
         certain = absent.never_replaced(error)
         if variable := absent.unset(error):
-            verdict, certain = told(_lacking(f"set {variable} in the environment: {ended}")), True
+            verdict, certain = (
+                as_data(_lacking(f"set {variable} in the environment: {ended}")),
+                True,
+            )
         elif library := absent.library(error):
             step = f"install what {library} belongs to, which is not on this machine: {ended}"
-            verdict, certain = told(_lacking(step)), True
+            verdict, certain = as_data(_lacking(step)), True
         named = check["absent"]
         tuned = {name: launching.configurations(one) for name, one in found.items()}
         return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain, tuned
@@ -152,7 +155,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             if outcome.raised is not None
             else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
         )
-        return dict.fromkeys(everything, told(dead))
+        return dict.fromkeys(everything, as_data(dead))
     verdict, ended, lacking, modules, using, check["absent"], certain, tuned = outcome.value
     most = check["configurations"]
     stream.write(
@@ -165,7 +168,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         )
     )
     unreached = {
-        name: told(_without(check["absent"], path)) for name, path in using.items() if path
+        name: as_data(_without(check["absent"], path)) for name, path in using.items() if path
     }
     if verdict is not None and not ended:
         return dict.fromkeys(everything, verdict)
@@ -175,10 +178,10 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
     if verdict is None:
         gone = Verdict("not-run", NO_KERNEL, NO_KERNEL, "", "import")
         gone.message = f"not checked: {check['file']} has no such kernel where it is imported here"
-        verdict = told(gone)
+        verdict = as_data(gone)
     if check["absent"] and not certain:
         # A stand-in may be why the import comes no further.
-        verdict = told(_without(check["absent"], "", ended))
+        verdict = as_data(_without(check["absent"], "", ended))
     return {**dict.fromkeys(lacking, verdict), **unreached}
 
 

@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Mapping
 from crosswarp.compat.isolate import die_with_parent
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import asked, forking
-from crosswarp.matrix.cell.judging.verdict import of_harness, told
+from crosswarp.matrix.cell.judging.verdict import as_data, of_harness
 from crosswarp.matrix.cell.starting import specification, versions, warm
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
 
@@ -90,7 +90,7 @@ def _answer(asked: Dict[str, Any], targets: Mapping[str, Any], children: Any) ->
         return children.run(asked, Target.from_table(asked["target"], targets[asked["target"]]))
     except Exception as error:
         # A bug in crosswarp; it must not pass for Triton's.
-        return {"verdict": told(of_harness(error)), "seconds": 0.0}
+        return {"verdict": as_data(of_harness(error)), "seconds": 0.0}
 
 
 def _tell(out: Any, line: Dict[str, Any]) -> None:

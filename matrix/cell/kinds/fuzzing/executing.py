@@ -15,7 +15,7 @@ from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging import fingerprint
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 from crosswarp.matrix.cell.stream import shortened
@@ -121,9 +121,9 @@ def _found(outcome: Outcome) -> Dict[str, Any]:
             )
         return found
     if outcome.raised is not None:
-        return {"verdict": told(of_raised(outcome.raised))}
+        return {"verdict": as_data(of_raised(outcome.raised))}
     return {
-        "verdict": told(of_death(outcome.kind, outcome.reason, outcome.output, phase="compile"))
+        "verdict": as_data(of_death(outcome.kind, outcome.reason, outcome.output, phase="compile"))
     }
 
 
@@ -177,7 +177,7 @@ def _answer(asked: Mapping[str, Any], target: Target, path: str, seconds: float)
             )
             found["wrong"] = wrong
     verdict.message = shortened(verdict.message, 4000)
-    found["verdict"] = told(verdict)
+    found["verdict"] = as_data(verdict)
     return found
 
 

@@ -17,7 +17,7 @@ from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.asked import AskedInductor
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, of_raised, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
 from crosswarp.matrix.cell.starting import specification, versions
 from crosswarp.matrix.cell.stream import Stream
@@ -109,16 +109,16 @@ def _programs(target: str, mode: str, spec: AskedInductor, send: Any) -> Optiona
     try:
         names, lacking, prepared = _prepared(target, mode, spec)
     except BaseException as error:
-        return told(of_error(error, phase="import"))
+        return as_data(of_error(error, phase="import"))
     send(("programs", list(names)))
     for kernel, program in names.items():
         send(("start", kernel))
         if program.name in lacking:
             verdict = Verdict("unsupported", reason="lacking", message=lacking[program.name])
-            send(("cell", kernel, told(verdict), 0.0))
+            send(("cell", kernel, as_data(verdict), 0.0))
             continue
         verdict, seconds = _one(program, target, mode, spec)
-        send(("cell", kernel, told(verdict), seconds))
+        send(("cell", kernel, as_data(verdict), seconds))
     prepared.undo()
     _sum_up(spec, target)
     return None
@@ -157,10 +157,10 @@ def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Ver
         # Makes the pool of threads anew after the fork: torch 2.11 aborts where two threads come to that at once.
         torch.set_num_threads(1)
         try:
-            return told(_compiled(program, target, spec))
+            return as_data(_compiled(program, target, spec))
         except BaseException as error:
             # Dynamo wraps its backend's exceptions.
-            return told(of_error(getattr(error, "inner_exception", error), phase="generate"))
+            return as_data(of_error(getattr(error, "inner_exception", error), phase="generate"))
 
     outcome = run_isolated(ask, time_limit=spec.time_limit, memory_limit_mb=spec.memory_limit_mb)
     if outcome.kind == "returned":

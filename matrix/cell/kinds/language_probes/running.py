@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.judging import compare
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
 
@@ -44,7 +44,7 @@ def run(
         for probe in left:
             # Ends the process, in any code.
             signal.alarm(time_limit)
-            send(told(_verdict(probe, target, folder)))
+            send(as_data(_verdict(probe, target, folder)))
         signal.alarm(0)
 
     def on_message(message: Dict[str, Any]) -> None:

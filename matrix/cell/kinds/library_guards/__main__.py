@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 from crosswarp.matrix.cell.asked import AskedGuards
-from crosswarp.matrix.cell.judging.verdict import Verdict, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite import plan
 from crosswarp.matrix.cell.kinds.suite.plugin import SPEC_ENV
@@ -87,7 +87,7 @@ def _answer(
 ) -> None:
     place = {name: getattr(item, name) for name in ("target", "lane", "mode", "kernel", "case")}
     # Launches and resources are no part of the question.
-    fields = {name: value for name, value in told(verdict).items() if name != "resources"}
+    fields = {name: value for name, value in as_data(verdict).items() if name != "resources"}
     _tell(out, {**place, "turned": turned, "reached": reached, "launched": launched, **fields})
 
 

@@ -8,7 +8,7 @@ import re
 from typing import Any, Dict, List, Optional
 
 from crosswarp.matrix.cell.judging import fingerprint
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_error, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error
 from crosswarp.matrix.cell.plain import clean, text_of, type_name
 from crosswarp.matrix.cell.pytest_plugin import outcomes
 from crosswarp.matrix.cell.stream import shortened
@@ -37,7 +37,7 @@ def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
             # Its first line is the assertion; pytest explains below.
             first = next(iter(text_of(error).strip().splitlines()), "")
             verdict.fingerprint = fingerprint.of_text(f"{type_name(error)}: {first}")
-        found["verdict"] = told(verdict)
+        found["verdict"] = as_data(verdict)
     return clean(found)
 
 

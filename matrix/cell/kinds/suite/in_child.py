@@ -11,7 +11,7 @@ from crosswarp.matrix.cell.asked import Asked, AskedSuite
 from crosswarp.matrix.cell.judging import batch, numbers, warps
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_error, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_error
 from crosswarp.matrix.cell.kinds.suite import (
     device,
     kernels,
@@ -62,7 +62,7 @@ def prepare(item: Item, spec: Asked) -> Any:
 
 
 def run_prepared(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) -> Any:
-    return told(_of_case(kernel, item, spec, send))
+    return as_data(_of_case(kernel, item, spec, send))
 
 
 def _install_mode(item: Item) -> None:
@@ -112,7 +112,7 @@ def _of_case(kernel: Any, item: Item, spec: Asked, send: Callable[[Any], None]) 
 
     def finished(config: str, verdict: Verdict) -> None:
         nonlocal began
-        send((config, told(verdict), time.monotonic() - began))
+        send((config, as_data(verdict), time.monotonic() - began))
 
     def started(config: str) -> None:
         nonlocal began
@@ -232,8 +232,8 @@ def _emulated(
         compared.clear()
         verdict = _once(item, kernel, case, SEED, compared, allocated)
     if verdict.outcome == "mismatch" and compared:
-        told = emulate.told(machine.writers, *compared)
-        verdict.message = f"{verdict.message}\n{told}" if told else verdict.message
+        written = emulate.where_written(machine.writers, *compared)
+        verdict.message = f"{verdict.message}\n{written}" if written else verdict.message
     executed = machine.resources()
     if machine.failed is not None:
         verdict = replace(machine.failed, resources=verdict.resources)

@@ -6,7 +6,7 @@ from typing import Any, Callable, Collection, Dict, List, Set, Tuple
 
 from crosswarp.compat.isolate import Outcome, run_isolated
 from crosswarp.matrix.cell.asked import Asked
-from crosswarp.matrix.cell.judging.verdict import Verdict, of_death, of_raised, told
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_raised
 from crosswarp.matrix.cell.kinds.suite import in_child, prepared, whereabouts
 from crosswarp.matrix.cell.starting import specification, turns
 
@@ -126,7 +126,7 @@ def _run(
     if outcome is not None:
         return outcome
     return run_isolated(
-        lambda send: told(in_child.run(item, replace(spec, **limits), send)),
+        lambda send: as_data(in_child.run(item, replace(spec, **limits), send)),
         time_limit=limits["time_limit"],
         memory_limit_mb=spec.memory_limit_mb,
         on_message=on_message,
