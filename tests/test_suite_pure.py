@@ -236,7 +236,7 @@ class _NoText(Exception):
 def test_exceptions_of_any_kind_are_the_kernel_s(error):
     found = verdict.of_error(error, "bind")
     assert (found.outcome, found.reason, found.phase) == ("api-error", type(error).__name__, "bind")
-    assert json.loads(json.dumps(verdict.told(found))) == verdict.told(found)
+    assert json.loads(json.dumps(verdict.as_data(found))) == verdict.as_data(found)
 
 
 def test_a_configuration_that_interrupts_has_its_verdict():
