@@ -14,7 +14,6 @@ import pytest
 
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
-from crosswarp.matrix.errors import Cancelled
 from crosswarp.matrix.signatures import given
 from crosswarp.matrix.work import brought
 from crosswarp.reports.commands import check
@@ -53,6 +52,10 @@ for target, mode, kernel, case in items:
     told = outcomes.get(kernel, {}).get(mode, {"outcome": "pass"})
     if told["outcome"] == "die":
         os.kill(os.getpid(), 9)
+    if told["outcome"] in ("cancel", "late"):
+        if told["outcome"] == "cancel":
+            os.kill(int(os.environ["ASKED_BY"]), 2)
+        time.sleep(60)
     say(event="cell", target=target, lane="compile", mode=mode, kernel=kernel, case=case, seconds=0.1, **told)
     say(event="end", item=item, cells=1)
 """
@@ -261,13 +264,23 @@ def test_an_environment_in_which_nothing_starts_is_no_success(checked, tmp_path)
     assert "torch is broken here" in err and "copy    ?" in out
 
 
-def test_what_is_cancelled_names_no_run(checked, monkeypatch):
-    def cancelled(self):
-        raise Cancelled("kept as run 1")
-
-    monkeypatch.setattr(check.Runner, "__call__", cancelled)
-    code, _, err = checked("--targets", "sm_90")
-    assert code == 130 and "run 1" not in err
+@pytest.mark.parametrize(
+    "how, option, status", [("cancel", (), 130), ("late", ("--column-limit", "5"), 1)]
+)
+def test_verdicts_before_ctrl_c_or_a_limit_are_kept(checked, monkeypatch, how, option, status):
+    monkeypatch.setenv("ASKED_BY", str(os.getpid()))
+    stopped = {"bare": {"outcome": how}}
+    code, out, err = checked("--targets", "sm_90,sm_80", *option, other=stopped)
+    assert code == status and "FAILS" not in out and "run 1" not in err
+    assert "ok here-triton-3.2.0 sm_80 copy: pass" in out and "copy    ✓" in out
+    assert "sm_80 other: not checked" in out
+    assert "Not checked: copy, other (not reached" in " ".join(out.split())
+    assert ("Cancelled. 2 cases" in out) is (how == "cancel") and f"Exit {status}." in out
+    code, out, _ = checked("--targets", "sm_90,sm_80", *option, "--format", "json", other=stopped)
+    document = json.loads(out)
+    assert code == document["exit_code"] == status
+    cells = [(one["kernel"], one["outcome"]) for one in document["cells"]]
+    assert cells == [("copy", "pass"), ("copy", "pass"), ("other", "not-run")]
 
 
 @pytest.mark.parametrize("option, status", [((), 1), (("--stub",), 0)])

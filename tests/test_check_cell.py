@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import functools
 import importlib
+import math
 import sys
 
 import pytest
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
-from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, PLACE, absent, attempts, observing
+from crosswarp.matrix.cell.kinds import check as check_package
+from crosswarp.matrix.cell.kinds.check import (
+    ASSUMED,
+    LACKING,
+    PLACE,
+    absent,
+    attempts,
+    launching,
+    observing,
+)
 from crosswarp.matrix.cell.kinds.check import __main__ as check_cell
 from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.protocol import Cell
@@ -32,6 +43,10 @@ LATE = Verdict("timeout", "longer than 120 s", "timeout", "m", "compile")
 LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
 
 
+# The time limits of the attempts of the last `settled`.
+limits = []
+
+
 @pytest.fixture
 def settled(monkeypatch):
     """`settled(*verdicts)`: the items and the place that come of assumptions which fare so, and how many were run.
@@ -42,18 +57,21 @@ def settled(monkeypatch):
     def go(*verdicts, assumed=("x",), again=1, kind="constexpr"):
         typed = [{"name": "x", "type": kind}]
         tried = [{"assumed": list(assumed), "arguments": typed} for _ in verdicts]
-        spec = AskedCheck(check={"kernels": {"k": {"cases": {"c": {"attempts": tried}}}}})
+        kernels = {"k": {"cases": {"c": {"attempts": tried}}}}
+        spec = AskedCheck(check={"kernels": kernels, "kernel_limit": 90})
         unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
         ran = []
+        limits.clear()
 
         def run(item, spec, emit):
             ran.append(spec.check["chosen"]["k/c"])
+            limits.append(spec.time_limit)
             verdict = verdicts[ran[-1]]
             return verdict[item.mode == "shimmed"] if isinstance(verdict, tuple) else verdict
 
         monkeypatch.setattr(attempts.runner, "run", run)
         for _ in range(again):
-            items, place = attempts.settle(unit, spec)
+            items, place = attempts.settle(unit, spec, attempts.Limit(spec))
         return items, place, ran
 
     return go
@@ -142,6 +160,65 @@ def test_cells_say_which_assumption_and_what_is_lacking():
     attempts.Telling(Kept, 3, ["einops"]).write(cell)
     attempts.Telling(Kept, None, []).write(cell)
     assert [one.resources for one in written] == [{"a": 1, PLACE: 3, LACKING: ["einops"]}, {"a": 1}]
+
+
+def test_an_attempt_leaves_time_for_the_others(settled):
+    settled(TYPES, PASS)
+    assert limits == [45, 45]
+    settled(PASS)
+    assert limits == [pytest.approx(90, abs=1)]
+
+
+def test_no_attempt_begins_after_a_cases_time(settled, monkeypatch):
+    monkeypatch.setattr(attempts.Limit, "over", True)
+    items, _, ran = settled(TYPES, PASS)
+    assert ran == [0] and items[0].broken["reason"] == ASSUMED
+
+
+def test_what_had_less_than_its_full_time_is_no_timeout():
+    spec = AskedCheck(check={"kernel_limit": 90}, time_limit=60)
+    limit = attempts.Limit(spec)
+    assert limit.spec().time_limit == 60 and limit.late("timeout", limit.spec()) == ""
+    limit._until -= 80
+    within = limit.spec()
+    # A mode that begins late has a fifth of the whole.
+    assert within.time_limit == 18 and within.check["until"] == limit._until
+    assert "--kernel-limit" in limit.late("timeout", within) and not limit.late("crash", within)
+    written = []
+
+    class Kept:
+        write = staticmethod(written.append)
+
+    cells = [
+        Cell("sm_90", "compile", "bare", "k", "c", config=config, outcome="timeout")
+        for config in ("BLOCK=16", "")
+    ]
+    telling = attempts.Telling(Kept, None, [], functools.partial(limit.late, spec=within))
+    for cell in cells:
+        telling.write(cell)
+    assert [(one.outcome, one.reason) for one in written] == [("not-run", check_package.LATE)] * 2
+    assert telling.configurations == 0
+
+
+def test_configurations_are_counted():
+    class Kept:
+        @staticmethod
+        def write(*events):
+            pass
+
+    telling = attempts.Telling(Kept, None, [])
+    for config in ("BLOCK=16", "BLOCK=32", ""):
+        telling.write(Cell("sm_90", "compile", "bare", "k", "c", config=config, outcome="pass"))
+    assert telling.configurations == 2
+
+
+@pytest.mark.parametrize("until, left", [(math.inf, [0, 4, 9]), (0.0, [0])])
+def test_of_a_tuned_kernel_those_in_time_are_compiled(until, left):
+    class Tuned:
+        configs = list(range(10))
+
+    launching._limit(Tuned, 3, until)
+    assert list(Tuned.configs) == left and len(Tuned.configs) == 3
 
 
 @pytest.fixture

@@ -416,7 +416,7 @@ def test_the_words_around_a_message_choose_its_cause(text, words):
 
 
 def test_a_cause_that_rests_on_a_name_is_not_shown_where_the_text_has_no_such_name():
-    text = f"{TRACEBACK}{FRAME}python: /x/SwizzledLayout.cpp:12: Assertion `0 && \"unexpected\"' failed.\nAborted"
+    text = f'{TRACEBACK}{FRAME}python: /x/SwizzledLayout.cpp:12: Assertion `0 && "unexpected"\' failed.\nAborted'
     answer = found(text)[0]
     assert any(one.cause.why.startswith("The text names Intel") for one in answer.causes)
     shown = [one.cause.why for one in why_text.shown_causes(answer)]

@@ -32,6 +32,7 @@ class Check(Work):
         links: the crosswarp that was brought along.
         configurations: how many of each autotuned kernel, from its first to its last; 0: all.
         runs: whether the file may be run, to see its launches.
+        kernel_limit: seconds for a case on one target.
     """
 
     MODULE = "crosswarp.matrix.cell.kinds.check"
@@ -41,6 +42,7 @@ class Check(Work):
     links: Path
     configurations: int = 0
     runs: bool = True
+    kernel_limit: int = 90
 
     def argv(self, python: Path, spec: Path) -> list[str]:
         return brought.argv(self.links, self.MODULE, python, spec)
@@ -58,6 +60,7 @@ class Check(Work):
             "root": str(self.source.root),
             "above": list(map(str, above(self.source.path))),
             "configurations": self.configurations,
+            "kernel_limit": self.kernel_limit,
             "kernels": {
                 one.kernel: {
                     "parameters": list(one.parameters),

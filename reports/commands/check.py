@@ -15,6 +15,7 @@ from pathlib import Path
 from crosswarp.matrix.checkout import answers
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import (
+    EXIT_CANCELLED,
     EXIT_ENVIRONMENT,
     EXIT_EXPECTED,
     EXIT_UNEXPECTED,
@@ -126,7 +127,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         limits,
         ("time-limit", 120, "S", "for one configuration (120)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
-        ("column-limit", 3600, "S", "for one environment (3600)"),
+        ("kernel-limit", 90, "S", "for one kernel on one target; then the others go on (90)"),
+        ("column-limit", 600, "S", "for one environment; its verdicts are kept (600)"),
     )
     parser.add_argument("--format", choices=check_text.FORMATS, default="text", help="(text)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
@@ -175,8 +177,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if any(one.signatures or one.why and runs for one in inferred):
         check_work(options.work)
         work = partial(
-            check.Check, read, inferred, configurations=options.configurations, runs=options.runs
-        )
+            check.Check, read, inferred, configurations=options.configurations, runs=options.runs,
+            kernel_limit=options.kernel_limit,
+        )  # fmt: skip
         plan = partial(
             Plan, targets=on, lanes=("compile",), modes=modes, jobs=options.jobs or default_jobs(),
             time_limit=options.time_limit, memory_limit_mb=options.memory_limit,
@@ -235,6 +238,7 @@ class _Lines:
     def cell(self, cell: Record) -> None:
         if cell.config:
             return
+        cell = _in_time(cell)
         place = (cell.column, cell.target, cell.kernel, cell.case)
         records = self._open.setdefault(place, [])
         records.append(cell)
@@ -278,34 +282,37 @@ def _compiled(
                     shown, known_issues(options), argv, here=is_here,
                 )  # fmt: skip
                 try:
-                    result = runner()
+                    codes.append(runner().exit_code)
                 except Cancelled:
-                    # Its store is removed too: no run is left to report.
-                    raise Cancelled("Cancelled. What had finished is shown above.") from None
-                codes.append(result.exit_code)
-                found.extend(store.records(result.run))
+                    # Its store is removed too: what there is of the run is shown here.
+                    codes.append(EXIT_CANCELLED)
+                run = store.run().id
+                found.extend(map(_in_time, store.records(run)))
                 asked_columns.extend(
-                    Column(one.column, one.label, one.versions)
-                    for one in store.environments(result.run)
+                    Column(one.column, one.label, one.versions) for one in store.environments(run)
                 )
 
             if at_hand is not None:
                 shown.say(f"{at_hand.column.id}: {check.label(at_hand)} ({at_hand.python})")
                 go(at_hand, [at_hand.column], True)
-            if built:
+            if built and EXIT_CANCELLED not in codes:
                 go(
                     placing.builder(options, shown.say),
                     built,
                     False,
                 )
-    code = EXIT_ENVIRONMENT if EXIT_ENVIRONMENT in codes else 0
-    if not code and EXIT_UNEXPECTED in codes:
-        # A problem outside the cells, already reported.
-        code = EXIT_UNEXPECTED
+    # The last is a problem outside the cells, already reported.
+    worst = (EXIT_CANCELLED, EXIT_ENVIRONMENT, EXIT_UNEXPECTED)
+    code = next((one for one in worst if one in codes), 0)
     return replace(
         checked, columns=asked_columns, records=found, notes=shown.notes, exit_code=code,
         seconds=time.monotonic() - began,
     )  # fmt: skip
+
+
+def _in_time(cell: Record) -> Record:
+    """`cell`, or `not-run` in its place where the environment's time was over: no fault of the kernel."""
+    return replace(cell, outcome="not-run") if cell.reason == check_text.COLUMN_LATE else cell
 
 
 def _exit_code(checked: Checked) -> int:

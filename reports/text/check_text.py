@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, NO_KERNEL, PLACE
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE
 from crosswarp.matrix.cell.kinds.check.absent import pip
+from crosswarp.matrix.errors import EXIT_CANCELLED
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import fault, owned
 from crosswarp.matrix.results.cause import words
@@ -26,8 +27,11 @@ from crosswarp.reports.text.table import ABSENT, mark
 
 FORMATS = ("text", "json")
 _NAME = 28
+# Reasons why a kernel has no verdict: it had no time, or the run was cancelled while it was compiled.
+COLUMN_LATE = "column limit"
+STOPPED = (LATE, COLUMN_LATE, "cancelled")
 # Reasons why a kernel was not compiled, or has no verdict.
-UNKNOWN = (ASSUMED, LACKING, NO_KERNEL)
+UNKNOWN = (ASSUMED, LACKING, NO_KERNEL, *STOPPED)
 
 
 @dataclass(frozen=True)
@@ -63,10 +67,27 @@ class Checked:
 
     @property
     def unchecked(self) -> list[Inferred]:
-        unknown = {one.kernel for one in self.records if one.reason in UNKNOWN}
+        unknown = {one.kernel for one in self.items if one.reason in UNKNOWN}
+        unknown |= {one.kernel for one in self.unreached}
         ran = {one.kernel for one in self.items if one.ran}
         return [
             one for one in self.chosen if one.why and one.kernel not in ran or one.kernel in unknown
+        ]
+
+    @property
+    def unreached(self) -> list[Inferred]:
+        """Returns the kernels that a run which was cancelled, or out of time, did not come to on each target."""
+        came = {(one.kernel, one.column, one.target) for one in self.items}
+        return [
+            one
+            for one in self.chosen
+            if one.signatures
+            and any(
+                (one.kernel, column.id, target) not in came
+                and (one.kernel, column.id, "*") not in came
+                for column in self.columns
+                for target in self.targets
+            )
         ]
 
     @property
@@ -223,7 +244,7 @@ def _case(one: Record, checked: Checked) -> str:
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """Yields the failure, its known issue, the fix as a run has seen it, and the assumed parts of the signature."""
     last_words = ""
-    if records[0].reason in (LACKING, NO_KERNEL):
+    if records[0].reason in (LACKING, NO_KERNEL, *STOPPED):
         yield _plain(records[0].message)
         return
     if records[0].reason == ASSUMED:
@@ -350,7 +371,7 @@ def _row(name: str, cells: Sequence[str], targets: Sequence[str], first: int) ->
 def ending(checked: Checked) -> str:
     """Returns the result in a sentence, and the reason of the exit status."""
     if not checked.items:
-        return "Nothing was checked."
+        return f"Nothing was checked. Exit {checked.exit_code}."
     missing = ""
     if checked.absent:
         # One line, for who pastes it.
@@ -373,7 +394,10 @@ def ending(checked: Checked) -> str:
         sentence += f", {unsupported} for targets that the Triton has not"
     if checked.unchecked:
         names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
-        sentence += f". Not checked: {names} (above is why; --kernels chooses)"
+        why = "not reached, or above is why" if checked.unreached else "above is why"
+        sentence += f". Not checked: {names} ({why}; --kernels chooses)"
+    if checked.exit_code == EXIT_CANCELLED:
+        sentence = f"Cancelled. {sentence}"
     return missing + fill("", f"{sentence}. Exit {checked.exit_code}.")
 
 

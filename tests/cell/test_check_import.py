@@ -1,5 +1,6 @@
 """`crosswarp check` imports a file as far as its kernels, and launches them with what only has a type."""
 
+import math
 import os
 import sys
 import textwrap
@@ -315,10 +316,10 @@ def test_as_many_configurations_as_asked_for():
         fn = Inner()
 
     Outer.fn.configs = configs
-    launching._limit(Outer, 0)
+    launching._limit(Outer, 0, math.inf)
     assert Outer.fn.configs == configs
     assert launching.configurations(Outer) == 3 and launching.configurations(len) == 0
-    launching._limit(Outer, 2)
+    launching._limit(Outer, 2, math.inf)
     assert Outer.fn.configs == [configs[0], configs[2]]
-    launching._limit(Outer, 1)
+    launching._limit(Outer, 1, math.inf)
     assert Outer.fn.configs == configs[:1]

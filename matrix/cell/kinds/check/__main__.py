@@ -10,6 +10,7 @@ import os
 import signal
 import struct
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping
 
@@ -158,6 +159,9 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         return dict.fromkeys(everything, as_data(dead))
     verdict, ended, lacking, modules, using, check["absent"], certain, tuned = outcome.value
     most = check["configurations"]
+    check["compiled"] = {
+        name: min(most or count, count) for name, count in tuned.items() if count > 1
+    }
     stream.write(
         *(
             protocol.Note(
@@ -260,12 +264,24 @@ def _work(units: List[List[Item]], spec: AskedCheck) -> int:
 
 
 def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
-    stream = Stream(spec.records)
+    stream, check = Stream(spec.records), spec.check
     for place in _taken(places):
-        items, assumption = attempts.settle(units[place], spec)
-        telling = attempts.Telling(stream, assumption, spec.check.get("absent") or [])
+        limit = attempts.Limit(spec)
+        items, assumption = attempts.settle(units[place], spec, limit)
         for item in items:
-            run_and_tell(item, spec, telling)
+            within = limit.spec()
+            telling = attempts.Telling(
+                stream, assumption, check.get("absent") or [], partial(limit.late, spec=within)
+            )
+            run_and_tell(item, within, telling)
+            expected = check["compiled"].get(item.kernel, 0)
+            if limit.over and 0 < telling.configurations < expected:
+                stream.write(
+                    protocol.Note(
+                        f"{item.kernel} on {item.target}, {item.mode}: {telling.configurations} of {expected} "
+                        "configurations within its time. More time: --kernel-limit"
+                    )
+                )
     return 0
 
 

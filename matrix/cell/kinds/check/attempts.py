@@ -7,7 +7,7 @@ that dies each time. Any other failure is reported as unknown, with the message 
 import re
 import time
 from dataclasses import replace
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
@@ -16,7 +16,7 @@ from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.cell.stream import Stream
 
-from . import ASSUMED, LACKING, PLACE
+from . import ASSUMED, LACKING, LATE, PLACE
 
 # Failures that no other type or value avoids: names, language, syntax.
 _ANYWAY = re.compile(
@@ -29,15 +29,57 @@ _ANYWAY = re.compile(
 _COMPILER = re.compile(
     r"PassManager::run failed|failed to (?:translate|legalize)|LLVM ERROR|Internal Triton PTX"
 )
-# Trying ends after so many seconds.
-_SECONDS = 90.0
+# A mode that begins late still has this part of its case's time: much of it comes from the cache.
+_LEAST = 0.2
+
+
+class Limit:
+    """The time that a case has on one target, from now on."""
+
+    def __init__(self, spec: AskedCheck):
+        self._spec = spec
+        self._seconds = float(spec.check["kernel_limit"])
+        self._until = time.monotonic() + self._seconds
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() > self._until
+
+    def spec(self, part: float = 1.0) -> AskedCheck:
+        """Return the specification with no more time than is left, and than this part of the whole."""
+        left = max(
+            self._seconds * _LEAST,
+            min(self._until - time.monotonic(), self._seconds * part),
+        )
+        check = {**self._spec.check, "until": self._until}
+        return replace(self._spec, time_limit=min(self._spec.time_limit, left), check=check)
+
+    def late(self, outcome: str, spec: AskedCheck) -> str:
+        """Return why a timeout says nothing about the kernel: its own time was over. Empty if it had its full time."""
+        if outcome != "timeout" or spec.time_limit >= self._spec.time_limit:
+            return ""
+        return f"no verdict within {self._seconds:g} s. More time: --kernel-limit"
 
 
 class Telling(Stream):
-    """A stream that adds to each cell of a case the compiled assumption, and the modules that its file lacks."""
+    """A stream that adds to each cell of a case the compiled assumption, and the modules that its file lacks.
 
-    def __init__(self, stream: Stream, place: Optional[int], absent: Sequence[str]):
+    A timeout because the case's time was over becomes a `not-run`.
+
+    Attributes:
+        configurations: how many have come with a verdict.
+    """
+
+    def __init__(
+        self,
+        stream: Stream,
+        place: Optional[int],
+        absent: Sequence[str],
+        late: Callable[[str], str] = lambda outcome: "",
+    ):
         self._stream = stream
+        self._late = late
+        self.configurations = 0
         self._more: Dict[str, Any] = {} if place is None else {PLACE: place}
         if absent:
             self._more[LACKING] = list(absent)
@@ -46,12 +88,23 @@ class Telling(Stream):
         self._stream.write(*map(self._with_more, events))
 
     def _with_more(self, event: Any) -> Any:
-        if isinstance(event, Cell):
-            return replace(event, resources={**event.resources, **self._more})
-        return event
+        if not isinstance(event, Cell):
+            return event
+        why = self._late(event.outcome)
+        if why:
+            event = replace(
+                event,
+                outcome="not-run",
+                reason=LATE,
+                fingerprint=LATE,
+                message=f"not checked: {why}",
+            )
+        elif event.config:
+            self.configurations += 1
+        return replace(event, resources={**event.resources, **self._more})
 
 
-def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int]]:
+def settle(unit: List[Item], spec: AskedCheck, limit: Limit) -> Tuple[List[Item], Optional[int]]:
     """Return the items of a case with the chosen assumption, and which one that is; None if there is only one.
 
     The items are broken if no assumption says anything about the kernel.
@@ -66,10 +119,10 @@ def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int
         or first.broken is not None
     ):
         return unit, None
-    place, decided, seen = _tried(first, spec, attempts)
+    place, decided, seen = _tried(first, spec, attempts, limit)
     if decided and seen and _whatever_is_assumed(seen[-1]) and len(unit) > 1:
         # With compat it may pass, and that says which assumption is right.
-        other, decided, seen = _tried(unit[-1], spec, attempts)
+        other, decided, seen = _tried(unit[-1], spec, attempts, limit)
         if not decided:
             unknown = vars(_unknown(seen[0], len(seen)))
             return [first, *(replace(one, broken=unknown) for one in unit[1:])], place
@@ -80,24 +133,25 @@ def settle(unit: List[Item], spec: AskedCheck) -> Tuple[List[Item], Optional[int
 
 
 def _tried(
-    item: Item, spec: AskedCheck, attempts: Sequence[Dict[str, Any]]
+    item: Item, spec: AskedCheck, attempts: Sequence[Dict[str, Any]], limit: Limit
 ) -> Tuple[int, bool, List[Verdict]]:
     """Return the chosen assumption, whether it says anything about the kernel, and the verdicts on the way."""
     chosen = spec.check.setdefault("chosen", {})
     key = f"{item.kernel}/{item.case}"
     known = chosen.get(key, 0)
-    began = time.monotonic()
     seen: List[Verdict] = []
+    # With a wrong value one attempt may take for ever; the others are to have their turn.
+    part = 0.5 if len(attempts) > 1 else 1.0
     for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
         chosen[key] = place
-        verdict = _attempt(replace(item, guarded=True), spec)
+        verdict = _attempt(replace(item, guarded=True), limit.spec(part))
         seen.append(verdict)
         mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
             verdict.outcome == "timeout" and _is_a_guess(attempts[place])
         )
         if not mendable or _whatever_is_assumed(verdict):
             return place, True, seen
-        if time.monotonic() - began > _SECONDS:
+        if limit.over:
             break
     chosen[key] = known
     return known, all(map(_is_the_compilers, seen)), seen

@@ -2,7 +2,8 @@
 
 import importlib
 import math
-from typing import Any, Dict, List, Sequence, Set
+import time
+from typing import Any, Dict, Iterator, List, Sequence, Set
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell.plain import attribute
@@ -36,7 +37,7 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
         msg = f"{check['file']} has no {name} where it is imported"
         raise AttributeError(msg)
     facts = check["kernels"][name]
-    _limit(found, check["configurations"])
+    _limit(found, check["configurations"], check.get("until", math.inf))
 
     def launch(case: str) -> Dict[str, Any]:
         chosen = check.get("chosen", {}).get(f"{name}/{case}", 0)
@@ -184,11 +185,26 @@ def configurations(kernel: Any) -> int:
     return count
 
 
-def _limit(kernel: Any, most: int) -> None:
+class _InTime(List[Any]):
+    """Configurations of which the first comes always, and the others until a point in time."""
+
+    until = math.inf
+
+    def __iter__(self) -> Iterator[Any]:
+        for place, config in enumerate(super().__iter__()):
+            if place and time.monotonic() > self.until:
+                return
+            yield config
+
+
+def _limit(kernel: Any, most: int, until: float) -> None:
     """Leave an autotuned kernel that many of its configurations, from the first to the last; 0: all."""
-    while most and kernel is not None:
+    while kernel is not None:
         configs = getattr(kernel, "configs", None)
-        if isinstance(configs, list) and len(configs) > most:
-            step = (len(configs) - 1) / max(most - 1, 1)
-            kernel.configs = [configs[round(place * step)] for place in range(most)]
+        if isinstance(configs, list) and configs:
+            if 0 < most < len(configs):
+                step = (len(configs) - 1) / max(most - 1, 1)
+                configs = [configs[round(place * step)] for place in range(most)]
+            kernel.configs = _InTime(configs)
+            kernel.configs.until = until
         kernel = getattr(kernel, "fn", None)
