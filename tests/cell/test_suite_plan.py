@@ -2,13 +2,16 @@
 
 import json
 import os
+import sys
 import textwrap
+from types import ModuleType, SimpleNamespace
+from unittest import mock
 
 import pytest
 
-from crosswarp.compat.isolate import Outcome
+from crosswarp.compat.isolate import Outcome, run_isolated
 from crosswarp.matrix.cell.asked import AskedSuite
-from crosswarp.matrix.cell.kinds.suite import plan
+from crosswarp.matrix.cell.kinds.suite import kernels, plan
 
 pytestmark = pytest.mark.both_ends
 
@@ -168,3 +171,12 @@ def test_of_our_own_kernels_asked_together_one_that_is_ill_costs_itself_alone(
     assert {item.kernel for item in items if item.broken is None} == {"layer_norm", "softmax"}
     # What came before it was told, and a child that has ended tells nothing of what comes after.
     assert alone == (["rope", "softmax"] if ill == "leaves" else ["rope"])
+
+
+def test_reading_sources_ends_at_an_object_that_has_every_attribute(monkeypatch):
+    module = ModuleType("of_mocks")
+    module.anything = mock.MagicMock()
+    monkeypatch.setitem(sys.modules, "of_mocks", module)
+    kernel = SimpleNamespace(launch=SimpleNamespace(__module__="of_mocks"))
+    outcome = run_isolated(lambda send: kernels.digest(kernel), time_limit=20)
+    assert outcome.kind == "returned"

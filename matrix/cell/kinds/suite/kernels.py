@@ -64,10 +64,11 @@ def digest(kernel: Any) -> None:
     Raises:
         Triton's exception for a kernel that it cannot digest, which is then half done: do not launch it after that.
     """
-    from triton.runtime.jit import JITFunction
+    from triton.runtime.jit import JITFunction, KernelInterface
 
     for thing in list(vars(sys.modules[kernel.launch.__module__]).values()):
-        while not isinstance(thing, JITFunction) and hasattr(thing, "fn"):
+        # Triton's own wrappers alone: an object that has every attribute has a `fn` below each `fn`.
+        while isinstance(thing, KernelInterface) and not isinstance(thing, JITFunction):
             thing = thing.fn
         if isinstance(thing, JITFunction):
             # Kept by the kernel from now on.
