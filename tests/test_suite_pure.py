@@ -357,3 +357,26 @@ def test_a_broken_specification_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(ValueError):
         read(path, AskedSuite)
+
+
+def test_the_function_below_decorators_is_reached_and_the_way_down_has_an_end():
+    def kernel():
+        pass
+
+    class Decorator:
+        def __init__(self, fn):
+            self.fn = fn
+
+    class Endless:
+        asked = 0
+
+        @property
+        def fn(self):
+            self.asked += 1
+            return self if self.asked < 1000 else None
+
+    assert plain.below_decorators(Decorator(Decorator(kernel))) is kernel
+    assert plain.below_decorators(kernel) is kernel
+    endless = Endless()
+    plain.below_decorators(endless)
+    assert endless.asked < 1000

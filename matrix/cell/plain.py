@@ -126,3 +126,16 @@ def attribute(value: Any, name: str) -> Any:
         return getattr(value, name, None)
     except BaseException:
         return None
+
+
+# No kernel has so many decorators; an object that has every attribute has more.
+_MOST_DECORATORS = 50
+
+
+def below_decorators(thing: Any) -> Any:
+    """The function below a kernel's decorators, each of which keeps the next as `fn`."""
+    for _ in range(_MOST_DECORATORS):
+        if attribute(thing, "__code__") is not None or attribute(thing, "fn") is None:
+            break
+        thing = attribute(thing, "fn")
+    return thing

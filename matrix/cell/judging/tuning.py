@@ -3,6 +3,7 @@
 import contextlib
 from typing import Any, Callable, Dict, List, Optional
 
+from crosswarp.matrix.cell.plain import below_decorators
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT
 
 from .verdict import Verdict, of_error
@@ -152,10 +153,7 @@ def describe(config: Any) -> str:
 
 def _function_name(tuner: Any) -> str:
     """Return the name of the function below all its decorators."""
-    function = tuner
-    while hasattr(function, "fn"):
-        function = function.fn
-    return getattr(function, "__name__", "another kernel")
+    return getattr(below_decorators(tuner), "__name__", "another kernel")
 
 
 def finite(measured: Any) -> bool:

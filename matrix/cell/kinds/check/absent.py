@@ -12,7 +12,7 @@ import sys
 import types
 from typing import Any, Dict, List, Optional, Sequence, Set
 
-from crosswarp.matrix.cell.plain import attribute, text_of
+from crosswarp.matrix.cell.plain import attribute, below_decorators, text_of
 
 # These are never replaced: a check is about the names that they lack.
 _NEVER = ("triton", "torch", "crosswarp")
@@ -218,8 +218,7 @@ def used(kernel: Any) -> str:
 
 
 def _used(thing: Any, seen: Set[int]) -> str:
-    while attribute(thing, "fn") is not None and attribute(thing, "__code__") is None:
-        thing = attribute(thing, "fn")
+    thing = below_decorators(thing)
     code = attribute(thing, "__code__")
     if code is None or id(thing) in seen:
         return ""
