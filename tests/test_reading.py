@@ -100,12 +100,12 @@ def test_what_reads_files_otherwise_is_listed():
 
 
 def test_commas_without_end_are_split_at_once():
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UsageError) as error:
         given.signature("k:" + "," * 400_000)
     with pytest.raises(UsageError):
         given.constexpr("k:" + "[," * 200_000)
-    assert time.monotonic() - began < 3 and len(str(error.value)) < 1000
+    assert time.process_time() - began < 3 and len(str(error.value)) < 1000
 
 
 def test_a_comma_in_brackets_parts_nothing():
