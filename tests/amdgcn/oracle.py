@@ -108,11 +108,11 @@ def function_of(target, text, lanes):
 
 def same(kind, a, b):
     """How two results of one kind compare."""
-    width = bits_of(kind)
+    width, form = (16, (8, 7)) if kind == "bf16" else (bits_of(kind), None)
     a, b = a & ((1 << width) - 1), b & ((1 << width) - 1)
     if a == b:
         return "same"
-    if kind[0] == "f" and is_nan(decode(a, width)) and is_nan(decode(b, width)):
+    if (kind[0] == "f" or form) and all(is_nan(decode(one, width, form)) for one in (a, b)):
         return "another NaN"
     return "different"
 
@@ -132,7 +132,8 @@ def vector(name, kinds, result, codes, target, generator, lanes, samples, mask=F
     registers.V[2] = np.zeros(registers.shape, u4)
     registers.setmask(VCC, np.zeros(registers.shape, bool), None)
     pair = "s[20:21]" if lanes == 64 else "s20"
-    out = pair if mask else "v[2:3]" if bits_of(result) == 64 else "v2"
+    wide = not mask and result.endswith("64")
+    out = pair if mask else "v[2:3]" if wide else "v2"
     suffix = "" if name.startswith("v_pk_") else "_e64"
     with np.errstate(all="ignore"):
         function_of(target, f"{name}{suffix} {', '.join([out, *operands])}", lanes)(registers, None)
@@ -140,7 +141,7 @@ def vector(name, kinds, result, codes, target, generator, lanes, samples, mask=F
         got = [int(one) for one in registers.mask(20).reshape(-1)]
     else:
         whole = registers.V[2].astype(u8)
-        if bits_of(result) == 64:
+        if wide:
             whole = whole | (registers.V[3].astype(u8) << u8(32))
         got = [int(one) for one in whole.reshape(-1)]
     tally, first = Counter(), ""

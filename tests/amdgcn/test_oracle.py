@@ -53,3 +53,13 @@ def test_comparisons_agree_with_the_text_of_amd(how, kind):
         name, [kind, kind], None, codes, "gfx942", random.Random(name), 64, samples=64, mask=True
     )
     assert tally == {"same": 64}, first
+
+
+@pytest.mark.parametrize("generation, target", [("rdna3", "gfx1100"), ("rdna4", "gfx1201")])
+def test_a_dot_product_of_bfloat16_agrees_with_the_text_of_amd(generation, target):
+    name, kinds = "v_dot2_bf16_bf16", ["u32", "u32", "u16"]
+    codes = oracle.texts(generation)
+    tally, first = oracle.vector(
+        name, kinds, "bf16", codes, target, random.Random(name), 32, samples=256
+    )
+    assert tally["same"] > 128 and not tally["different"], first

@@ -34,7 +34,7 @@ def main():
     parser.add_argument(
         "--release", action="append", required=True, metavar="LIBRARY=RELEASE=FOLDER"
     )
-    parser.add_argument("--target", default="sm_80", choices=("sm_80", "sm_90"))
+    parser.add_argument("--target", default="sm_80", choices=("sm_80", "sm_90", "gfx942"))
     parser.add_argument("--ops", default="*", metavar="GLOB")
     parser.add_argument("--seconds", type=float, default=300, help="for an op (300)")
     parser.add_argument("--shims", action="store_true")

@@ -292,8 +292,8 @@ class Run:
         width = int(re.sub(r"\D", "", kind))
         if kind[0] == "f" and kind != "fp8" and isinstance(value, Float) and value.width != width:
             return encode(value.value, width)
-        if kind == "bf16":
-            return value.raw(16)
+        if kind == "bf16" and isinstance(value, Float):
+            return encode(value.value, 16, (8, 7))
         return value.raw(width)
 
     # expressions

@@ -137,6 +137,26 @@ def _dot2(low, name, instruction):
     low.write(d, f"({terms[0]} + {terms[1]} + {low.read(c, 'f32')}).astype(f4)", "f32")
 
 
+@handles("v_dot2_bf16_bf16")
+def _dot2_bf16(low, name, instruction):
+    """float32 sums in the order of AMD's text, rounded to bfloat16 at the end: the text gives no width of the sum."""
+    d, a, b, c = instruction.operands
+    first, second, third, upper = numbers(instruction, "op_sel", 0, 4)
+    if first or second:
+        raise Unknown("op_sel of a pair")
+    if c.kind == "c":
+        # A float is written as a number, other bits as they are.
+        bits = constant_bits(c.text, 32, True) >> (16 if "." in c.text else 0)
+        total = low.constant(bits & 0xFFFF, "u16")
+    else:
+        total = low.read(c, "u16", third)
+    total = low.temporary(f"floats.from_bf16({total})")
+    for half in (0, 1):
+        left, right = (f"floats.from_bf16({low.read(one, 'u16', half)})" for one in (a, b))
+        total = low.temporary(f"{total} + {left} * {right}")
+    low.write(d, f"floats.to_bf16({total})", "u16", half=upper)
+
+
 @handles("v_dot4_i32_i8", "v_dot4c_i32_i8", "v_dot4_i32_iu8")
 def _dot4(low, name, instruction):
     d, a, b, *rest = instruction.operands
