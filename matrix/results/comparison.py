@@ -25,7 +25,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT, RED
 from crosswarp.matrix.results import compile_time, launch_time, numbers, predicted
@@ -123,8 +123,7 @@ _SAME = Comparison("same")
 _COMPARED: dict[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any], Comparison]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     before: Record | None
     after: Record | None
     comparison: Comparison
@@ -173,14 +172,14 @@ def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
         return _both_passed(before, after, pace)
     # Without numbers their resources say all, and many cells of a run are couples of the same two.
     key = (id(before.resources), id(after.resources), after.target, pace)
-    found = _COMPARED.get(key)
-    if found is None:
+    known = _COMPARED.get(key)
+    if known is None:
         if len(_COMPARED) >= MOST_LISTS:
             _COMPARED.clear()
         # With both, so that no others come to have their ids.
         compared = _both_passed(before, after, pace)
-        found = _COMPARED[key] = (before.resources, after.resources, compared)
-    return found[2]
+        known = _COMPARED[key] = (before.resources, after.resources, compared)
+    return known[2]
 
 
 def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
@@ -269,17 +268,17 @@ def paired(
     old, new = before.records, after.records
     pace = compile_time.pace(before.seconds, after.seconds)
     across = before.across_columns
-    found = []
+    made = []
     for cell in dict.fromkeys([*new, *old]):
-        one, other = old.get(cell), new.get(cell)
-        if one is None or other is None:
-            record, short = (other, unreached[0]) if one is None else (one, unreached[1])
+        was, now = old.get(cell), new.get(cell)
+        if was is None or now is None:
+            record, short = (now, unreached[0]) if was is None else (was, unreached[1])
             assert record is not None
             if short if across else record.column in short:
-                found.append(Pair(one, other, Comparison("unknown", note=UNREACHED)))
+                made.append(Pair(was, now, Comparison("unknown", note=UNREACHED)))
                 continue
-        found.append(Pair(one, other, compare(one, other, pace)))
-    return found
+        made.append(Pair(was, now, compare(was, now, pace)))
+    return made
 
 
 def _cell(record: Record, across_columns: bool) -> tuple[str, ...]:

@@ -88,15 +88,17 @@ def total(record: Record) -> float | None:
 
 
 @once_a_list
-def _timed(noted: Any) -> bool:
+def _timed(record: Record) -> bool:
     """Whether any launch was compiled anew."""
+    noted = record.resources.get("launches")
     return isinstance(noted, list) and any(
         isinstance(one, Mapping) and "processor_seconds" in one for one in noted
     )
 
 
 @once_a_list
-def _seconds(noted: Any) -> float | None:
+def _seconds(record: Record) -> float | None:
+    noted = record.resources.get("launches")
     if not isinstance(noted, list) or not noted:
         return None
     total = 0.0

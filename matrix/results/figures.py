@@ -35,8 +35,8 @@ _EXCHANGES = ("shared.load", "shared.store", "matrix")
 _SPECIALISED = re.compile(r"_0[cd]{0,2}(?:\d+[cd]{0,2})*$")
 
 
-def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
-    """Returns a reader of records that applies `read` to their list of launches.
+def once_a_list(read: Callable[[Record], Read]) -> Callable[[Record], Read]:
+    """Returns `read`, which looks at a record's list of launches alone, for many records.
 
     Many cells of a run share a list, and each is compared with every other column, so a list is read once. The result
     is shared as well, and callers must not change it.
@@ -46,29 +46,27 @@ def once_a_list(read: Callable[[Any], Read]) -> Callable[[Record], Read]:
 
     def of(record: Record) -> Read:
         noted = record.resources.get("launches")
-        found = by_list.get(id(noted))
-        if found is None:
+        known = by_list.get(id(noted))
+        if known is None:
             if len(by_list) >= MOST_LISTS:
                 by_list.clear()
-            found = by_list[id(noted)] = (noted, read(noted))
-        return found[1]
+            known = by_list[id(noted)] = (noted, read(record))
+        return known[1]
 
     return of
 
 
-def read(noted: Any) -> Mapping[tuple[str, int], list[Figures]]:
-    """Figures of a list of launches, by kernel and warps, in order. Anything else that a cell wrote is left out."""
-    found: dict[tuple[str, int], list[Figures]] = defaultdict(list)
+@once_a_list
+def launches(record: Record) -> Mapping[tuple[str, int], list[Figures]]:
+    """Figures of a cell's launches, by kernel and warps, in order. Anything else that a cell wrote is left out."""
+    noted = record.resources.get("launches")
+    by_launch: dict[tuple[str, int], list[Figures]] = defaultdict(list)
     for launch in noted if isinstance(noted, list) else []:
         if not isinstance(launch, Mapping) or not is_count(launch.get("num_warps")):
             continue
         kernel = _SPECIALISED.sub("", str(launch.get("kernel", "")))
-        found[kernel, launch["num_warps"]].append(_figures(launch))
-    return dict(found)
-
-
-# Reads the figures of the launches of a record's cell.
-launches = once_a_list(read)
+        by_launch[kernel, launch["num_warps"]].append(_figures(launch))
+    return dict(by_launch)
 
 
 def is_count(value: Any) -> bool:

@@ -26,6 +26,8 @@ MORE_MICROSECONDS = 3.0
 
 def slower(before: Record, after: Record) -> tuple[Change, ...]:
     """A change for each kernel that takes `FACTOR` times as long to launch, and `MORE_MICROSECONDS` longer."""
+    if "launch_us" not in before.resources or "launch_us" not in after.resources:
+        return ()
     old, new = _read(before), _read(after)
     calls = _calls(before), _calls(after)
     found = []

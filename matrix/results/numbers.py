@@ -43,7 +43,7 @@ def changed(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
 
     Before these, a change for each output of which a row's bits depend on the batch on one side alone.
     """
-    rows = tuple(_of_rows(before, after))
+    rows = tuple(_of_rows(before, after)) if "batch" in after.resources else ()
     found, why = _of_outputs(before, after)
     return (*rows, *found), why
 

@@ -136,7 +136,10 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
             list(zip(then, now)) if len(then) == len(now) else [(_worst(then), _worst(now))]
         )  # fmt: skip
         for was, is_now in couples:
-            changes += _of_launch(what, warps, was, is_now, target)
+            if was != is_now:
+                changes += _of_launch(what, warps, was, is_now, target)
+    if not changes:
+        return ()
     # A stable sort: worse changes first.
     return tuple(sorted(dict.fromkeys(changes), key=lambda change: bool(change.told)))
 

@@ -17,36 +17,11 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.recording import Progress
 from crosswarp.matrix.work import suite_modules
 from crosswarp.matrix.work.suite import Suite
-from crosswarp.reports.commands.options import positive
 from crosswarp.reports.findings.ir_cells import chosen
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page import Entry, Model
 
 _SECONDS, _MEGABYTES = 600, 6000
-
-
-def add_ir(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what the compiler made of it (html)")
-    group.add_argument(
-        "--ir",
-        action="store_true",
-        help="compile a few cells that turned red or grew heavier anew, on both columns, and show MLIR, PTX, SASS and "
-        "what differs",
-    )
-    group.add_argument(
-        "--ir-at-most", type=positive, default=4, metavar="N", help="cells to show (4)"
-    )
-    group.add_argument(
-        "--ir-python", action="append", default=[], metavar="COLUMN=PYTHON",
-        help="the interpreter of a column, where it is not the environment in --work (repeatable)",
-    )  # fmt: skip
-    group.add_argument(
-        "--suite",
-        type=Path,
-        metavar="DIR",
-        help="the run's folder of kernels, where they are not ours",
-    )
-    group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
 
 
 def texts(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> list[Entry]:

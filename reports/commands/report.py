@@ -10,7 +10,6 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import page
-from crosswarp.reports.commands import ir_texts
 from crosswarp.reports.commands.options import (
     add_files,
     add_run,
@@ -19,15 +18,15 @@ from crosswarp.reports.commands.options import (
     add_verbose,
     known_issues,
     opened_store,
+    positive,
 )
 from crosswarp.reports.findings.consistency import consistency
 from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.since import compared
-from crosswarp.reports.findings.view import view
+from crosswarp.reports.findings.view import View, view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
 from crosswarp.reports.text.consistency_text import consistency_text
-from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
 from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.spreadsheet import spreadsheet
@@ -59,10 +58,34 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_since(parser)
     add_verbose(parser, "of a table: every kernel, and all details, of fixed known issues too")
-    ir_texts.add_ir(parser)
+    _add_ir(parser)
     add_run(parser)
     add_files(parser, "issues")
     add_store(parser)
+
+
+def _add_ir(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what the compiler made of it (html)")
+    group.add_argument(
+        "--ir",
+        action="store_true",
+        help="compile a few cells that turned red or grew heavier anew, on both columns, and show MLIR, PTX, SASS and "
+        "what differs",
+    )
+    group.add_argument(
+        "--ir-at-most", type=positive, default=4, metavar="N", help="cells to show (4)"
+    )
+    group.add_argument(
+        "--ir-python", action="append", default=[], metavar="COLUMN=PYTHON",
+        help="the interpreter of a column, where it is not the environment in --work (repeatable)",
+    )  # fmt: skip
+    group.add_argument(
+        "--suite",
+        type=Path,
+        metavar="DIR",
+        help="the run's folder of kernels, where they are not ours",
+    )
+    group.add_argument("--work", type=Path, default=Path(".crosswarp"), metavar="DIR")
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -85,15 +108,27 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "comment": lambda: comment(
             shown, options.link, since=compared(shown, options.since, options.store, known)
         ),
-        "json": lambda: export(shown),
+        "json": lambda: _json(shown),
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
         "consistency": lambda: consistency_text(consistency(shown.records)),
     }
     if options.format == "html":
-        texts = ir_texts.texts(options, shown, known) if options.ir else None
+        texts = None
+        if options.ir:
+            # The only format that runs anything: it brings the engine of a run.
+            from crosswarp.reports.commands import ir_texts
+
+            texts = ir_texts.texts(options, shown, known)
         page.write(options.out, page.site(shown, known, language_table.load(), past, texts))
         print(escape.terminal(str(options.out / "index.html")))
     else:
         colour.show_as(options.format, formats[options.format]())
     return 0
+
+
+def _json(shown: View) -> str:
+    # Its models are pydantic's, which takes as long to import as all other formats together.
+    from crosswarp.reports.text.export import export
+
+    return export(shown)

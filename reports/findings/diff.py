@@ -102,7 +102,12 @@ class Diff:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Cells by outcome; one that is several things is counted for each."""
-        tally = Counter(one for pair in self.pairs for one in pair.comparison.outcomes)
+        # By the whole comparison first: most cells are alike, and a run has tens of thousands.
+        alike = Counter((pair.comparison.outcome, pair.comparison.also) for pair in self.pairs)
+        tally: Counter[str] = Counter()
+        for (outcome, also), cells in alike.items():
+            for each in (outcome, *also):
+                tally[each] += cells
         return {outcome: tally[outcome] for outcome in comparison.OUTCOMES if tally[outcome]}
 
     @property
@@ -290,10 +295,8 @@ def groups(
     """Each root cause once. `verdicts` judge the very records of the pairs."""
     explained = verdicts if isinstance(verdicts, Explained) else Explained(verdicts)
     found: dict[tuple[str, RootCause | None], Group] = {}
-    different = [pair for pair in pairs if pair.comparison.outcomes != ("same",)]
-    for pair, outcome in [(one, what) for one in different for what in one.comparison.outcomes]:
-        if outcome == "same":
-            continue
+    different = [pair for pair in pairs if pair.comparison.outcome != "same"]
+    for pair, outcome in [(one, name) for one in different for name in one.comparison.outcomes]:
         record = _shown(pair)
         issue = explained.issue(record)
         key: tuple[str, RootCause | None] = (outcome, _cause(pair, record, issue))

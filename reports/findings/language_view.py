@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+from crosswarp.matrix.cell.kinds.language_probes import names as language_names
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import INTERPRETER, PASS, TARGETS, Release, Table
 
@@ -141,7 +142,14 @@ def options(release: Release, name: str) -> dict[str, str]:
     function = f"tl.{name.removeprefix('tensor.')}"
     if entry is None or (function != name and function in release.names):
         return {}
-    return {name: default for name, default in parameters(entry.signature).items() if default}
+    return _with_defaults(entry.signature)
+
+
+@cache
+def _with_defaults(signature: str) -> dict[str, str]:
+    """Parsed once: most releases spell a function's signature alike."""
+    parameters = language_names.parameters(signature)
+    return {name: default for name, default in parameters.items() if default}
 
 
 def square(release: Release, probe: str) -> Square:

@@ -12,7 +12,7 @@ from typing import Any
 
 from crosswarp import compat
 from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
-from crosswarp.matrix.results.figures import once_a_list, read
+from crosswarp.matrix.results.figures import launches, once_a_list
 from crosswarp.matrix.results.record import MODES, RED, Record
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.page.model import Column, Kernel, Model
@@ -168,12 +168,12 @@ def _figures(record: Record) -> list[float | None] | int:
 
 
 @once_a_list
-def _worst(noted: Any) -> list[float | None] | None:
+def _worst(record: Record) -> list[float | None] | None:
     """The worst launch's figure of each metric; None where no metric has any."""
-    found = [figures for couples in read(noted).values() for figures in couples]
+    each = [figures for couples in launches(record).values() for figures in couples]
     worst = [
         (min if metric in LEAST else max)(
-            (figures[metric] for figures in found if metric in figures), default=None
+            (figures[metric] for figures in each if metric in figures), default=None
         )
         for metric in METRICS
     ]

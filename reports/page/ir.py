@@ -6,11 +6,14 @@ import difflib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from crosswarp.matrix.running.ir import STAGES, Compiled
-from crosswarp.reports.findings.ir_cells import Shown
 from crosswarp.reports.page.text import MAX_SLUG, slug_of
+
+if TYPE_CHECKING:
+    # Few pages have compiler output, and these bring the engine of a run.
+    from crosswarp.matrix.running.ir import Compiled
+    from crosswarp.reports.findings.ir_cells import Shown
 
 # With more lines, a comparison takes minutes.
 _MOST_LINES = 6000
@@ -44,6 +47,8 @@ def context(entry: Entry) -> dict[str, Any]:
 
 
 def _stages(before: dict[str, str], after: dict[str, str]) -> list[dict[str, Any]]:
+    from crosswarp.matrix.running.ir import STAGES
+
     found = []
     for stage in STAGES:
         if stage not in before and stage not in after:

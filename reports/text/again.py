@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import lru_cache
 
 from crosswarp.matrix.results.store import Run
 from crosswarp.reports.text import escape
@@ -31,7 +32,13 @@ def command(
     suite = run.described.suite
     if suite:
         words += ["--suite", suite]
-    return shlex.join(escape.line(word, _LONGEST) for word in words)
+    return " ".join(map(_quoted, words))
+
+
+@lru_cache(maxsize=1024)
+def _quoted(word: str) -> str:
+    """A word for a shell. A page has thousands of commands, which are made of the same few words."""
+    return shlex.quote(escape.line(word, _LONGEST))
 
 
 def _given(run: Run, option: str) -> list[str]:

@@ -7,7 +7,9 @@ that page until the last part of the answer stands there. Those words are counte
 virtual environment: the installation, and every command. WHEEL stands for the checkout, as long as no index has it;
 who has Triton already (--triton names an environment with it) has it on the path.
 
-Prints a table, and ends with 1 where an answer is missing, takes over 60 seconds, or over 250 words.
+Prints a table, and ends with 1 where an answer is missing, takes over 60 seconds, or over 250 words. CPU seconds are
+of the installation and the command together; on a busy machine they say more than the clock. `load`: the processes that
+wanted a core, on average over the minute in which the answer came.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -112,6 +115,8 @@ class Walk:
     question: Question
     installed: float
     seconds: float
+    cpu: float
+    load: float
     words: int
     missing: tuple[str, ...]
 
@@ -138,20 +143,21 @@ def main() -> int:
                 walks.append(walk(question, Path(folder), options))
             print(walks[-1].wrong or "answered", question.asks, sep=": ", file=sys.stderr)
     print(
-        "| reader | question | starts at | installed after | then | words | |\n"
-        "| --- | --- | --- | --- | --- | --- | --- |"
+        "| reader | question | starts at | installed after | then | CPU | load | words | |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )
-    for one in walks:
-        asked = one.question
+    for done in walks:
+        asked = done.question
         print(
-            f"| {asked.reader} | {asked.asks} | {asked.page} | {one.installed:.1f} | {one.seconds:.1f} "
-            f"| {one.words} | {one.wrong} |"
+            f"| {asked.reader} | {asked.asks} | {asked.page} | {done.installed:.1f} | {done.seconds:.1f} "
+            f"| {done.cpu:.1f} | {done.load:.1f} | {done.words} | {done.wrong} |"
         )
-    return int(any(one.wrong for one in walks))
+    return int(any(done.wrong for done in walks))
 
 
 def walk(question: Question, folder: Path, options: argparse.Namespace) -> Walk:
     began = ready = time.monotonic()
+    cpu = cpu_of_children()
     page = shown((ROOT / question.page).read_text("utf-8"))
     read, found, rest = page.partition(question.until) if question.until else ("", "", page)
     missing = [] if found or not question.until else [question.until]
@@ -164,7 +170,15 @@ def walk(question: Question, folder: Path, options: argparse.Namespace) -> Walk:
     ends = {text: end_of(text, rest) for text in question.answer}
     missing += [text for text, end in ends.items() if not end]
     words = len(f"{read}{found}".split()) + len(rest[: max(ends.values())].split())
-    return Walk(question, ready - began, time.monotonic() - ready, words, tuple(missing))
+    return Walk(
+        question, ready - began, time.monotonic() - ready, cpu_of_children() - cpu, os.getloadavg()[0],
+        words, tuple(missing),
+    )  # fmt: skip
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def installed(question: Question, home: Path, wheel: Path, column: Path) -> dict[str, str]:
