@@ -259,7 +259,7 @@ class LeaveOut(NamedTuple):
 
     Attributes:
         wrong: whether the pass gets it wrong, given a kernel's IR as text before ``make_ttgir``.
-        adders: functions that add the pass to a pass manager, as owner and name, on the Triton at hand.
+        adders: functions that add the pass to a pass manager, as owner and name, on the installed Triton.
         backends: as Triton names their plugins; none for all of them.
         instead: given an adder's arguments, returns those that make it right; without it the pass is left out.
     """

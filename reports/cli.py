@@ -247,10 +247,10 @@ def _of_the_place(error: OSError) -> str:
 def _out_of_inodes(name: str) -> bool:
     for folder in (Path(name), *Path(name).absolute().parents):
         try:
-            found = os.statvfs(folder)
+            stats = os.statvfs(folder)
         except OSError:
             continue
-        return found.f_files > 0 and found.f_favail == 0
+        return stats.f_files > 0 and stats.f_favail == 0
     return False
 
 
@@ -352,12 +352,12 @@ def _parser(commands: Mapping[str, Command]) -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     summaries = {name: text for group in GROUPS.values() for name, text in group.items()}
     for name, command in commands.items():
-        one = parsers.add_parser(
+        subparser = parsers.add_parser(
             name, help=summaries[name], description=command.DESCRIPTION, epilog=_examples(command),
             formatter_class=_Help,
         )  # fmt: skip
-        command.add(one)
-        _spell_json(one)
+        command.add(subparser)
+        _spell_json(subparser)
     return parser
 
 
@@ -365,8 +365,8 @@ class _Completion(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None) -> None:  # type: ignore[no-untyped-def]
         import shtab
 
-        for one in (parser, *_commands_of(parser)):
-            for action in one._actions:
+        for each in (parser, *_commands_of(parser)):
+            for action in each._actions:
                 if action.type is Path:
                     action.complete = shtab.FILE  # type: ignore[attr-defined]
         print(shtab.complete(parser, shell=values))
@@ -374,8 +374,10 @@ class _Completion(argparse.Action):
 
 
 def _commands_of(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    found = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
-    return [command for one in found for command in one.choices.values()]
+    subparsers = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    return [command for action in subparsers for command in action.choices.values()]
 
 
 def _examples(command: Command) -> str:

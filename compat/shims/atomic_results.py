@@ -1,4 +1,4 @@
-"""What an atomic operation of few elements returns is wrong before Triton 3.5, where it gets another dimension.
+"""The result of an atomic operation of few elements is wrong before Triton 3.5, where it gets another dimension.
 
 ``tl.atomic_add(x_ptr + tl.arange(0, 16), v)`` in a program of 128 threads: each element lies in eight of them, of which
 one makes the atomic operation. What the other seven hold then is whatever was in their register, and a broadcast, a
@@ -10,7 +10,7 @@ the sum over the repetitions, of which the others count as zero: no thread holds
 operations are made as before.
 
 Cost: a reduction of as many numbers as there are threads, dropped by the compiler where nobody reads what is returned.
-Every other kernel becomes what it was; those with an atomic operation are compiled once more, under a key of their own.
+Every other kernel becomes what it was; those with an atomic operation are compiled once more, under a separate key.
 Not fixed: `tl.atomic_cas`, which takes no mask, and programs in clusters.
 """
 

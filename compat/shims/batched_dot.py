@@ -5,7 +5,7 @@ three passes of TF32 instead, whose error is that of fp32 (1.0e-7 of the result,
 a loop of more than one stage any is refused: a kernel with such a product is compiled for one stage.
 
 Cost: a kernel with such a product is not pipelined. Every other kernel becomes what it was; those with a product of any
-kind are compiled once more, under a key of their own.
+kind are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

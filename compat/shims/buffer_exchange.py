@@ -5,7 +5,7 @@ Atomics of a tile become instructions of a buffer there, and up to 3.8 this one 
 compiler dies. A kernel with such an exchange keeps to global atomics, as every kernel did before 3.6.
 
 Cost: all atomics of such a kernel are global ones. Every other kernel becomes what it was; those that name
-tl.atomic_xchg are compiled once more, under a key of their own.
+tl.atomic_xchg are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What belongs to a kernel in Triton's cache is a group of files, and a list of them. Each file is replaced as a whole,
 the group is not: whoever loads it while, or after, two have written may get shared memory, warps and scratch of one
 compilation for the code of another, and then wrong numbers or NaN without a word. With the shim each writer keeps its
-files in a folder of its own, and the list, written last, names one folder's. Lists without the shim are read as before,
+files in a separate folder, and the list, written last, names one folder's. Lists without the shim are read as before,
 and bare Triton reads these. Where it can, the folder holds links, so the cache does not grow.
 """
 

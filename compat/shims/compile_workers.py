@@ -1,4 +1,4 @@
-"""The shims in inductor's compile workers, which are interpreters of their own from torch 2.4 on.
+"""The shims in inductor's compile workers, which are separate interpreters from torch 2.4 on.
 
 Torch starts them as it imports its inductor, with a command line that is known: a file of its own, and what that takes.
 Here the worker first imports this package, under the name that it has here, and installs what is installed here.

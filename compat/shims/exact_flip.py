@@ -5,8 +5,8 @@ without a word; and of bfloat16 it makes float32, which ``tl.join`` with what is
 
 Here the bits are exchanged, as Triton 3.4 does, along any dimension; what is flipped keeps its type.
 
-Cost: not measured; the exchanges are those of Triton 3.4. Kernels that flip are compiled once more, under a key
-of their own.
+Cost: not measured; the exchanges are those of Triton 3.4. Kernels that flip are compiled once more,
+under a separate key.
 """
 
 from typing import Any

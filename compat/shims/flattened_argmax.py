@@ -6,7 +6,7 @@ which one was reshaped (``tl.argmin``, ``return_indices=True``, ``tl.reduce`` of
 that has a mask. What such an operation reads keeps its order.
 
 Cost: such a kernel may move its elements between threads ahead of it. Every other becomes what it was; one whose source
-has such an operation is compiled once more, under a key of its own.
+has such an operation is compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What ``tl.histogram`` makes cannot be handed on by a loop, nor be reduced with its places, on Triton 3.0 and 3.1.
+"""The result of ``tl.histogram`` cannot be handed on by a loop, nor be reduced with its places, on Triton 3.0 and 3.1.
 
 Its shape is a tuple there, where that of every other tensor is a list, and the two are held to be different.
 """

@@ -12,7 +12,7 @@ another product made is computed in float16 and float32, which is exact for it (
 transposed operand, whose conversion its compiler does not survive).
 
 Cost: a conversion and back for that operand, and for the product of eight bits half of its speed. Every other kernel
-becomes what it was; those with a product are compiled once more, under a key of their own.
+becomes what it was; those with a product are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

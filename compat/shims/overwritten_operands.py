@@ -1,4 +1,4 @@
-"""What an atomic operation adds is lost where the old value takes its place: ``v = tl.atomic_add(x_ptr, v)`` in a loop.
+"""An atomic operation loses its operand where the old value takes its place: ``v = tl.atomic_add(x_ptr, v)`` in a loop.
 
 Triton writes two instructions of PTX as one piece of inline assembly: zero into the register of the result, for threads
 whose mask is false, then the operation. It does not tell LLVM that the result is written ahead of what is read, so LLVM
@@ -8,8 +8,8 @@ it reads at address zero.
 
 Here zero is written behind such an operation instead, by the threads whose mask is false.
 
-Cost: none. Kernels with an atomic operation or an integer that is made a pointer are compiled once more, under a key of
-their own. Not fixed: pointers that are loaded with an ``other`` that is not constant.
+Cost: none. Kernels with an atomic operation or an integer that is made a pointer are compiled once more, under a
+separate key. Not fixed: pointers that are loaded with an ``other`` that is not constant.
 """
 
 from __future__ import annotations

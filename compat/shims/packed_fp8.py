@@ -8,7 +8,7 @@ is whatever was in that register.
 Here the two halves are put together by a shift and an or, which ptxas compiles to what is right, of as many
 instructions. Triton 3.7 writes other PTX.
 
-Cost: none. Kernels that make fp8 of something wider are compiled once more, under a key of their own.
+Cost: none. Kernels that make fp8 of something wider are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ other for four bytes and no more, which is what the pipeline asks of every load:
 
 Cost: such a copy takes four instructions where it took one. Loads whose masks are the same along 16 bytes (an outer
 axis, or a length that divides by 16, as arguments do that Triton specializes) become what they were; kernels with a
-loop that loads under any other mask are compiled once more, under a key of their own.
+loop that loads under any other mask are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ alike: so it is for ``<`` and ``>=``, and not for equality. Here three times the
 other, which is the same of integers that wrap around, and of which no neighbours are consecutive.
 
 Cost: one or two instructions for such a comparison. Kernels without one become what they were;
-those whose source has ``==`` or ``!=`` are compiled once more, under a key of their own.
+those whose source has ``==`` or ``!=`` are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

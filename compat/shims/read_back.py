@@ -5,7 +5,7 @@ that comes before it. A kernel with a loop that loads through a pointer through 
 turn, is compiled without pipelining its loads.
 
 Cost: such a kernel waits for its loads. Every other kernel becomes what it was; one whose source may have a store above
-a load in a loop is compiled once more, under a key of its own. Not fixed: a load of what an earlier turn has stored
+a load in a loop is compiled once more, under a separate key. Not fixed: a load of what an earlier turn has stored
 below it.
 """
 

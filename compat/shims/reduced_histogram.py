@@ -6,7 +6,7 @@ element lie side by side. So it is with what is computed of a reduced tile. Here
 loaded tile is, whose copies come last; so is its mask.
 
 Cost: a conversion of layout, of one dimension, ahead of such a histogram. Every other becomes what it was; kernels with
-a histogram are compiled once more, under a key of their own.
+a histogram are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ threads, which the scan's lowering counts wrong. A kernel with a scan of such a 
 keeps all its conversions.
 
 Cost: such a kernel keeps conversions through shared memory that others lose; bare, most of them do not compile. Every
-other kernel becomes what it was; those with a scan are compiled once more, under a key of their own.
+other kernel becomes what it was; those with a scan are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Such a choice is made of whole numbers: a mask of all bits or none, by way of fl
 no single bit. Exact for every number, NaN too.
 
 Cost: four operations an element, in such a kernel. Those with two products, a choice and a transposition are compiled
-once more, under a key of their own; all others become what they were.
+once more, under a separate key; all others become what they were.
 """
 
 from __future__ import annotations

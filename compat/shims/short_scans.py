@@ -9,7 +9,7 @@ Here such a tensor is repeated along the axis until it fills a warp, scanned, an
 where the scan runs backwards: no lane holds a copy any more.
 
 Cost: a few conversions of fewer than 32 elements (64 on AMD's GPUs with wavefronts of 64), wherever so few are scanned.
-Every other scan becomes what it was; kernels with a scan are compiled once more, under a key of their own.
+Every other scan becomes what it was; kernels with a scan are compiled once more, under a separate key.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from a pointer to bool is int8 on these releases and bool later: a number makes 
 `tl.minimum` and `tl.maximum` are left alone: they give int32 on 3.2 as well.
 
 Cost: none, but for fewer conversions. Kernels with such a parameter, or whose source names such a type, are compiled
-once more, under a key of their own; every other keeps the key of bare Triton.
+once more, under a separate key; every other keeps the key of bare Triton.
 """
 
 from __future__ import annotations

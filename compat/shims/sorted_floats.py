@@ -7,7 +7,7 @@ Here floats are sorted as whole numbers of the same order, which are exact: nega
 NaNs behind infinity, or ahead of the negative one by their own sign.
 
 Cost: a few bitwise operations for each element, before and after. Integers are sorted as they were; kernels that sort
-are compiled once more, under a key of their own.
+are compiled once more, under a separate key.
 """
 
 from ..acts import note_acted

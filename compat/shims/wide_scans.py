@@ -4,7 +4,7 @@
 across them. Here such a tile is laid out with its scanned axis in the lanes of a warp, as the last axis is, and back.
 
 Cost: two conversions of layout for such a scan. Every other becomes what it was; kernels with a scan are compiled once
-more, under a key of their own.
+more, under a separate key.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class EditPlace:
         column: only its name counts for an interpreter of `--here`.
         release: its Triton.
         prepare: returns a builder of its environment; a new one for each run, which cancels its builder at the end.
-        here: whether it is an interpreter at hand.
+        here: whether it is an interpreter of `--here`.
     """
 
     column: Column

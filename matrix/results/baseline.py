@@ -66,14 +66,14 @@ def onto(old: Sequence[Record], new: Sequence[Record]) -> list[Record]:
 def dumped(records: Sequence[Record]) -> str:
     """The text of the file."""
     versions: dict[str, Mapping[str, Any]] = {}
-    found: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, dict[str, Any]]]]
-    found = defaultdict(lambda: defaultdict(lambda: {mode: {} for mode in MODES}))
+    results: dict[tuple[str, str, str], dict[tuple[str, str], dict[str, dict[str, Any]]]]
+    results = defaultdict(lambda: defaultdict(lambda: {mode: {} for mode in MODES}))
     for record in records:
         versions.setdefault(record.column, {})
         if record.versions:
             versions[record.column] = record.versions
         place = (record.kernel, record.case, record.lane)
-        found[place][record.column, record.target][record.mode][record.config] = _cell(record)
+        results[place][record.column, record.target][record.mode][record.config] = _cell(record)
     columns = {
         column: {name: text for name, text in measured.items() if isinstance(text, str)}
         for column, measured in versions.items()
@@ -81,7 +81,7 @@ def dumped(records: Sequence[Record]) -> str:
     lines = ["{", f'"crosswarp_baseline": {FORMAT},', '"columns": {']
     lines += _joined(f"{_text(name)}: {_text(columns[name])}" for name in sorted(columns))
     lines += ["},", '"cells": {']
-    return "\n".join([*lines, *_kernels(found), "}", "}"]) + "\n"
+    return "\n".join([*lines, *_kernels(results), "}", "}"]) + "\n"
 
 
 def read(path: Path) -> list[Record]:
@@ -179,7 +179,7 @@ class Table:
         """All records, or those of the column `only`; `brief`: without their resources."""
         made = []
         for entry in self.entries:
-            columns = [one for one in entry.columns if only in (None, one)]
+            columns = [column for column in entry.columns if only in (None, column)]
             if not columns:
                 continue
             # Read once: most of the file's cells are some ten records each.
@@ -196,8 +196,8 @@ class Table:
         return made
 
 
-def _each(found: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
-    for modes, cells in found.items():
+def _each(by_mode: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, Any]]:
+    for modes, cells in by_mode.items():
         for mode in MODES if modes == "both" else (modes,):
             for config, cell in cells.items():
                 yield mode, config, cell
@@ -255,9 +255,9 @@ def _cell(record: Record) -> str | dict[str, Any]:
     return made if record.outcome == "pass" else {"outcome": record.outcome, **made}
 
 
-def _kernels(found: Mapping[tuple[str, str, str], Mapping[tuple[str, str], Any]]) -> list[str]:
+def _kernels(results: Mapping[tuple[str, str, str], Mapping[tuple[str, str], Any]]) -> list[str]:
     tree: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(dict))
-    for (kernel, case, lane), places in found.items():
+    for (kernel, case, lane), places in results.items():
         tree[kernel][case][lane] = _entries(places)
     return _braced(
         tree,
@@ -298,12 +298,12 @@ def _entries(places: Mapping[tuple[str, str], Mapping[str, Any]]) -> list[str]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Returns `pairs` as a dict; refuses equal names, as after a merge, of which json silently keeps the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    by_name = dict(pairs)
+    if len(by_name) < len(pairs):
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name, count in counts.items() if count > 1)
         raise ValueError(f'"{twice}" stands twice in one place')
-    return found
+    return by_name
 
 
 def _joined(lines: Iterable[str]) -> list[str]:

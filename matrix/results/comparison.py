@@ -211,11 +211,11 @@ def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Compariso
     if not changes:
         return judged
     metrics = {change.metric for change in changes}
-    found = [outcome for outcome, metric in REPORTED.items() if metric in metrics]
+    outcomes = [outcome for outcome, metric in REPORTED.items() if metric in metrics]
     everything = (*judged.changes, *changes)
     if judged.outcome in HEAVIER:
-        return replace(judged, changes=everything, also=tuple(found))
-    return replace(judged, outcome=found[0], changes=everything, also=tuple(found[1:]))
+        return replace(judged, changes=everything, also=tuple(outcomes))
+    return replace(judged, outcome=outcomes[0], changes=everything, also=tuple(outcomes[1:]))
 
 
 def pairs(
@@ -336,16 +336,16 @@ def _timing(record: Record) -> dict[str, Any] | None:
     timing = record.resources.get("timing")
     if not isinstance(timing, Mapping):
         return None
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for name in ("median", "low", "high", "bytes", "of_copy"):
         value = timing.get(name)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
         if not math.isfinite(value) or value <= 0:
             return None
-        found[name] = value
-    found["alone"] = timing.get("alone") is True
-    found["host_bound"] = timing.get("host_bound") is True
+        figures[name] = value
+    figures["alone"] = timing.get("alone") is True
+    figures["host_bound"] = timing.get("host_bound") is True
     # The bandwidth of the GPU's memory, which distinguishes one kind of GPU from another.
-    found["copy"] = found["bytes"] / found["median"] / found["of_copy"]
-    return found
+    figures["copy"] = figures["bytes"] / figures["median"] / figures["of_copy"]
+    return figures

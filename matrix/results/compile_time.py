@@ -33,18 +33,18 @@ SLOWEST = 2.0
 def seconds(before: Record, after: Record) -> dict[str, tuple[Figures, Figures]]:
     """By kernel, the CPU seconds of launches that both sides compiled anew: `processor` in all, `stages` by stage."""
     old, new = launches(before), launches(after)
-    found: dict[str, list[tuple[Figures, Figures]]] = defaultdict(list)
+    couples_by_kernel: dict[str, list[tuple[Figures, Figures]]] = defaultdict(list)
     for (kernel, warps), now in new.items():
         then = old.get((kernel, warps), [])
         if len(then) != len(now):
             # A configuration more or less: the typical one stands for each.
             then, now = [_typical(then)], [_typical(now)]
-        found[kernel] += [
+        couples_by_kernel[kernel] += [
             (a, b) for a, b in zip(then, now, strict=True) if METRIC in a and METRIC in b
         ]
     return {
         kernel: (_sum(a for a, _ in couples), _sum(b for _, b in couples))
-        for kernel, couples in found.items()
+        for kernel, couples in couples_by_kernel.items()
         if couples
     }
 
@@ -68,12 +68,12 @@ def slower(before: Record, after: Record, pace: float = 1.0) -> tuple[Change, ..
     if not _timed(after) or (total(after) or MORE_SECONDS) < MORE_SECONDS:
         # As of most: nothing has to be read more closely.
         return ()
-    found = []
+    changes = []
     for kernel, (was, now) in sorted(seconds(before, after).items()):
         a, b = was[METRIC], now[METRIC]
         if b >= FACTOR * pace * a and b - pace * a >= MORE_SECONDS:
-            found.append(Change(METRIC, kernel, a, b, "s", _where(was, now)))
-    return tuple(found)
+            changes.append(Change(METRIC, kernel, a, b, "s", _where(was, now)))
+    return tuple(changes)
 
 
 def ratio(change: Change) -> float:
@@ -92,7 +92,7 @@ def _timed(record: Record) -> bool:
     """Whether any launch was compiled anew."""
     noted = record.resources.get("launches")
     return isinstance(noted, list) and any(
-        isinstance(one, Mapping) and "processor_seconds" in one for one in noted
+        isinstance(launch, Mapping) and "processor_seconds" in launch for launch in noted
     )
 
 
@@ -102,8 +102,8 @@ def _seconds(record: Record) -> float | None:
     if not isinstance(noted, list) or not noted:
         return None
     total = 0.0
-    for one in noted:
-        value = one.get("processor_seconds") if isinstance(one, Mapping) else None
+    for launch in noted:
+        value = launch.get("processor_seconds") if isinstance(launch, Mapping) else None
         if not isinstance(value, (int, float)) or not is_size(value):
             return None
         total += value
@@ -123,18 +123,20 @@ def _where(was: Figures, now: Figures) -> str:
 
 
 def _typical(figures: list[Figures]) -> Figures:
-    timed = sorted((one for one in figures if METRIC in one), key=lambda one: one[METRIC])
+    timed = sorted(
+        (launch for launch in figures if METRIC in launch), key=lambda launch: launch[METRIC]
+    )
     return timed[len(timed) // 2] if timed else {}
 
 
 def _sum(figures: Iterable[Figures]) -> Figures:
     total, timed = 0.0, True
     stages: dict[str, float] = defaultdict(float)
-    for one in figures:
-        total += one[METRIC]
-        mine = one.get("stages")
+    for launch in figures:
+        total += launch[METRIC]
+        mine = launch.get("stages")
         timed = timed and bool(mine)
-        for name, value in _with_front_end(one[METRIC], mine or {}).items():
+        for name, value in _with_front_end(launch[METRIC], mine or {}).items():
             stages[name] += value
     return {METRIC: round(total, 3), "stages": dict(stages) if timed else {}}
 

@@ -48,8 +48,8 @@ class Described:
     @property
     def library(self) -> Mapping[str, Any]:
         """Returns the facts about a library whose own tests ran; empty where none did."""
-        found = self.plan.get("library")
-        return found if isinstance(found, Mapping) else {}
+        library = self.plan.get("library")
+        return library if isinstance(library, Mapping) else {}
 
     @property
     def whose(self) -> str:
@@ -68,8 +68,8 @@ class Described:
 
     @property
     def shard(self) -> tuple[int, int] | None:
-        found = self.plan.get("shard")
-        return (found[0], found[1]) if found else None
+        shard = self.plan.get("shard")
+        return (shard[0], shard[1]) if shard else None
 
     def selected(self, name: str) -> Any:
         """One part of the selection, lists in one order."""
@@ -81,9 +81,9 @@ class Described:
         return {name: self.selected(name) for name in SELECTION}
 
     def _words(self, name: str) -> tuple[str, ...]:
-        found = self.plan.get(name)
+        values = self.plan.get(name)
         return (
-            tuple(one for one in found if isinstance(one, str))
-            if isinstance(found, (list, tuple))
+            tuple(text for text in values if isinstance(text, str))
+            if isinstance(values, (list, tuple))
             else ()
         )

@@ -72,11 +72,11 @@ def of(
         fixed: the shims with which it was seen to pass; None where that was not seen.
         broken: whether it passes without compat.
     """
-    found = _of(record, issue, fixed, broken)
+    fault = _of(record, issue, fixed, broken)
     # A global that is only annotated has the same message; in that case its shim was seen to fix it.
     if alike is not None and issue is None and not _GLOBAL.search(record.fingerprint):
-        return Fault(found.whose, f"{found.next}; looks like {alike.id} ({alike.links[0]})")
-    return found
+        return Fault(fault.whose, f"{fault.next}; looks like {alike.id} ({alike.links[0]})")
+    return fault
 
 
 def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken: bool) -> Fault:
@@ -104,7 +104,9 @@ def _ever(name: str) -> bool:
     from crosswarp.matrix.facts import language_table
 
     releases = language_table.load().values()
-    return any(one.rpartition(".")[2] == name for release in releases for one in release.names)
+    return any(
+        full_name.rpartition(".")[2] == name for release in releases for full_name in release.names
+    )
 
 
 def _ways(issue: Issue, fixed: Sequence[str] | None) -> str:

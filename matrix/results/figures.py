@@ -82,19 +82,19 @@ def _figures(launch: Mapping[str, Any]) -> Figures:
     counts = launch.get("instructions")
     if isinstance(counts, Mapping) and counts:
         launch = {**launch, **_of_instructions(counts, is_count(launch.get("registers")))}
-    found: Figures = {name: launch[name] for name in _COUNTED if is_count(launch.get(name))}
+    figures: Figures = {name: launch[name] for name in _COUNTED if is_count(launch.get(name))}
     if is_size(launch.get("access")):
-        found["access"] = launch["access"]
+        figures["access"] = launch["access"]
     if isinstance(launch.get("kind"), str) and launch["kind"] in KINDS:
-        found["kind"] = launch["kind"]
+        figures["kind"] = launch["kind"]
     if is_size(launch.get("compile_seconds")):
-        found["compile"] = launch["compile_seconds"]
+        figures["compile"] = launch["compile_seconds"]
     if is_size(launch.get("processor_seconds")):
-        found["processor"] = launch["processor_seconds"]
+        figures["processor"] = launch["processor_seconds"]
     stages = launch.get("stage_seconds")
     if isinstance(stages, Mapping) and stages and all(map(is_size, stages.values())):
-        found["stages"] = {str(name): value for name, value in stages.items()}
-    return found
+        figures["stages"] = {str(name): value for name, value in stages.items()}
+    return figures
 
 
 def _of_instructions(counts: Mapping[str, Any], binary_was_read: bool) -> Figures:
@@ -110,15 +110,15 @@ def _of_instructions(counts: Mapping[str, Any], binary_was_read: bool) -> Figure
         elif what in KINDS and count:
             tensor += count
             kind = max(kind, what, key=KINDS.__getitem__)
-    found: Figures = {"tensor": tensor, "kind": kind}
+    figures: Figures = {"tensor": tensor, "kind": kind}
     if is_count(counts.get("barrier", 0)):
-        found["barriers"] = counts.get("barrier", 0)
+        figures["barriers"] = counts.get("barrier", 0)
     exchanges = [counts.get(name, 0) for name in _EXCHANGES]
     if all(map(is_count, exchanges)):
-        found["exchanges"] = sum(exchanges)
+        figures["exchanges"] = sum(exchanges)
     if accesses and not counts.get("bulk"):
-        found["access"] = round(bytes_moved / accesses, 2)
+        figures["access"] = round(bytes_moved / accesses, 2)
     # On NVIDIA they are counted in the machine code, of which nothing is known without registers.
     if binary_was_read and is_count(counts.get("scratch", 0)):
-        found["scratch"] = counts.get("scratch", 0)
-    return found
+        figures["scratch"] = counts.get("scratch", 0)
+    return figures

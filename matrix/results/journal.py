@@ -34,7 +34,7 @@ def read_back(store: Store, explained: Callable[[Record], Record] = lambda cell:
 
     They are not marked: the next run does that, and reports it.
     """
-    found = []
+    runs = []
     for cut_off in store.cut_off():
         if cut_off.work:
             for records in sorted(folder(Path(cut_off.work), store.path, cut_off).glob("*.jsonl")):
@@ -44,5 +44,5 @@ def read_back(store: Store, explained: Callable[[Record], Record] = lambda cell:
                     if isinstance(event, Cell)
                 ]
                 store.cells(cut_off.id, cells)
-        found.append(store.run(cut_off.id))
-    return found
+        runs.append(store.run(cut_off.id))
+    return runs

@@ -30,16 +30,16 @@ def slower(before: Record, after: Record) -> tuple[Change, ...]:
         return ()
     old, new = _read(before), _read(after)
     calls = _calls(before), _calls(after)
-    found = []
+    changes = []
     for kernel in sorted(old.keys() & new.keys()):
         was, now = old[kernel], new[kernel]
-        a, b = (one.get(kernel, 0) for one in calls)
+        a, b = (side.get(kernel, 0) for side in calls)
         if not a or b < MORE_CALLS * a:
             continue
         if now >= FACTOR * was and now - was >= MORE_MICROSECONDS:
             change = f"{a} → {b} calls of functions"
-            found.append(Change(METRIC, kernel, round(was, 1), round(now, 1), "µs", change))
-    return tuple(found)
+            changes.append(Change(METRIC, kernel, round(was, 1), round(now, 1), "µs", change))
+    return tuple(changes)
 
 
 def _read(record: Record) -> Mapping[str, float]:

@@ -44,12 +44,12 @@ def changed(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
     Before these, a change for each output of which a row's bits depend on the batch on one side alone.
     """
     rows = tuple(_of_rows(before, after)) if "batch" in after.resources else ()
-    found, why = _of_outputs(before, after)
-    return (*rows, *found), why
+    changes, why = _of_outputs(before, after)
+    return (*rows, *changes), why
 
 
 def _of_rows(before: Record, after: Record) -> Iterator[Change]:
-    old, new = (_mapping(one.resources.get("batch")) for one in (before, after))
+    old, new = (_mapping(record.resources.get("batch")) for record in (before, after))
     outputs = _mapping(old.get("outputs")), _mapping(new.get("outputs"))
     for name in sorted({*outputs[0]} & {*outputs[1]}):
         sides = outputs[0][name], outputs[1][name]
@@ -57,7 +57,7 @@ def _of_rows(before: Record, after: Record) -> Iterator[Change]:
             continue
         was, now = ("other bits" if side else "the same bits" for side in sides)
         both = sides[0] or sides[1]
-        both = [_mapping(one) for one in both] if isinstance(both, list) else []
+        both = [_mapping(side) for side in both] if isinstance(both, list) else []
         what = f"{name}: a row alone and in a batch of {new.get('rows')}"
         yield Change(METRIC, what, was, now, "", _sentence(*both) if len(both) == 2 else "")
 
@@ -65,35 +65,37 @@ def _of_rows(before: Record, after: Record) -> Iterator[Change]:
 def _of_outputs(before: Record, after: Record) -> tuple[tuple[Change, ...], str]:
     if not (before.resources.get("outputs") and after.resources.get("outputs")):
         return (), ""
-    old, new = (_mapping(one.resources.get("outputs")) for one in (before, after))
+    old, new = (_mapping(record.resources.get("outputs")) for record in (before, after))
     if not old or not new or old == new:
         return (), ""
     if before.resources.get("inputs") != after.resources.get("inputs"):
         return (), OTHER_INPUTS
     if before.lane == "interpret" and before.versions.get("numpy") != after.versions.get("numpy"):
         return (), OTHER_NUMPY
-    found = []
+    changes = []
     for name in sorted({*old, *new}):
         was, now = _mapping(old.get(name)), _mapping(new.get(name))
         if was.get("digest") == now.get("digest"):
             continue
         errors = _error(before, name), _error(after, name)
-        found.append(
+        changes.append(
             Change(METRIC, name, errors[0], errors[1], "relative error", _sentence(was, now))
         )
-    return tuple(found), ""
+    return tuple(changes), ""
 
 
 def distance(was: Mapping[str, Any], now: Mapping[str, Any]) -> Distance | None:
     """The distance of two outputs as a cell stores them; None for other types or shapes, or where one is missing."""
     if any(was.get(name) != now.get(name) for name in ("dtype", "shape", "size", "step")):
         return None
-    one, other = _elements(was), _elements(now)
-    if one is None or other is None or len(one) != len(other):
+    old_values, new_values = _elements(was), _elements(now)
+    if old_values is None or new_values is None or len(old_values) != len(new_values):
         return None
     kind, bits = str(was["dtype"]), 8 * was["size"]
-    apart = [_apart(a, b, kind, bits) for a, b in zip(one, other, strict=True) if a != b]
-    return Distance(len(apart), len(one), max(apart, default=0))
+    apart = [
+        _apart(a, b, kind, bits) for a, b in zip(old_values, new_values, strict=True) if a != b
+    ]
+    return Distance(len(apart), len(old_values), max(apart, default=0))
 
 
 def _sentence(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -101,16 +103,18 @@ def _sentence(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         return "one side does not return it"
     if any(was.get(name) != now.get(name) for name in ("dtype", "shape")):
         return "of another type or shape"
-    found = distance(was, now)
-    if found is None:
+    measured = distance(was, now)
+    if measured is None:
         return "not bitwise equal"
-    sample = f" in a sample of {found.of:,}" if was.get("step") != 1 else ""
-    if not found.differ:
-        return f"not bitwise equal, and none of {found.of:,} sampled elements differs"
-    share = 100 * found.differ / found.of
-    far = "NaN on one side" if math.isinf(found.ulp) else f"at most {found.ulp:,.0f} ulp apart"
+    sample = f" in a sample of {measured.of:,}" if was.get("step") != 1 else ""
+    if not measured.differ:
+        return f"not bitwise equal, and none of {measured.of:,} sampled elements differs"
+    share = 100 * measured.differ / measured.of
+    far = (
+        "NaN on one side" if math.isinf(measured.ulp) else f"at most {measured.ulp:,.0f} ulp apart"
+    )
     if str(was.get("dtype")) not in _FRACTION:
-        far = f"by at most {found.ulp:,.0f}"
+        far = f"by at most {measured.ulp:,.0f}"
     return f"{share:.3g} % of elements differ{sample}, {far}"
 
 

@@ -64,9 +64,9 @@ class Owner:
         """Returns the part of the run's plan that the store keeps."""
         expectations = {
             "compat": self.compat,
-            "xfail": [vars(one) | {"targets": list(one.targets)} for one in self.xfail],
+            "xfail": [vars(entry) | {"targets": list(entry.targets)} for entry in self.xfail],
             "issues": sorted(self.issues),
-            "accepted": [list(one) for one in sorted(self.accepted)],
+            "accepted": [list(cell) for cell in sorted(self.accepted)],
         }
         return {KEY: expectations} if any(expectations.values()) else {}
 
@@ -79,10 +79,10 @@ def of_plan(plan: Mapping[str, Any]) -> Owner:
         return Owner(whose)
     xfail = tuple(
         Expected(
-            str(one.get("cells", "")), str(one.get("triton", "")), tuple(map(str, one.get("targets", ["*"]))),
-            str(one.get("reason", "")),
+            str(entry.get("cells", "")), str(entry.get("triton", "")), tuple(map(str, entry.get("targets", ["*"]))),
+            str(entry.get("reason", "")),
         )
-        for one in stored.get("xfail", ())
+        for entry in stored.get("xfail", ())
     )  # fmt: skip
     accepted = frozenset((str(cell), str(cause)) for cell, cause in stored.get("accepted", ()))
     return Owner(
@@ -120,9 +120,9 @@ def claims(issue: Issue) -> bool:
 class _Theirs:
     def __init__(self, records: Sequence[Record], issues: Sequence[Issue], owner: Owner) -> None:
         self._owner = owner
-        self._own = ByKernel([one for one in issues if one.id in owner.issues])
+        self._own = ByKernel([issue for issue in issues if issue.id in owner.issues])
         self._upstream = ByKernel(
-            [one for one in issues if one.id not in owner.issues and one.kernels == ("*",)]
+            [issue for issue in issues if issue.id not in owner.issues and issue.kernels == ("*",)]
         )
         self._twins: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
         self.verdict = Verdict(theirs=True)
@@ -136,11 +136,11 @@ class _Theirs:
                 self._pass(record)
 
     def _failure(self, record: Record) -> None:
-        found = self.verdict
-        if any(one.covers(record) for one in self._owner.xfail) or (
+        judged = self.verdict
+        if any(entry.covers(record) for entry in self._owner.xfail) or (
             (record.id, words(record)) in self._owner.accepted
         ):
-            found.expected.append(record)
+            judged.expected.append(record)
             return
         own = verdict.classify(record, self._own, triton_of(record))
         fixed_by = self._fixed_by(record)
@@ -149,26 +149,26 @@ class _Theirs:
             own is not None or claims(issue) or bool(fixed_by and issue.shim in fixed_by)
         )
         if issue is not None and sure and fixed_by is not None:
-            found.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else fixed_by))
+            judged.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else fixed_by))
         elif fixed_by is not None:
-            found.fixed[record.id] = fixed_by
+            judged.fixed[record.id] = fixed_by
         if own is not None or (self._compat and record.mode == "bare"):
             # Her own record, strict as ours are; or the cell with compat decides.
             if issue is not None and sure:
-                found.known.append((record, issue))
+                judged.known.append((record, issue))
             else:
-                found.expected.append(record)
+                judged.expected.append(record)
             return
-        found.unexpected_red.append(record)
+        judged.unexpected_red.append(record)
         if issue is not None and sure and not self._is_broken(record):
-            found.explained[record.id] = issue
+            judged.explained[record.id] = issue
         elif issue is not None:
-            found.alike[record.id] = issue
+            judged.alike[record.id] = issue
 
     def _pass(self, record: Record) -> None:
         decides = "shimmed" if self._compat else "bare"
         if record.mode == decides and not record.config and record.outcome == "pass":
-            listed = next((one for one in self._owner.xfail if one.covers(record)), None)
+            listed = next((entry for entry in self._owner.xfail if entry.covers(record)), None)
             if listed is not None:
                 self.verdict.unexpected_pass.append(record)
         if record.mode == "bare":

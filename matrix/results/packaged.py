@@ -31,7 +31,7 @@ def path() -> Path | None:
         return None
     # Not importlib.resources: of an editable install it stumbles over places that are none.
     folders = list(spec.submodule_search_locations or ()) if spec else []
-    return next((file for one in folders if (file := Path(one, "all.json")).is_file()), None)
+    return next((file for folder in folders if (file := Path(folder, "all.json")).is_file()), None)
 
 
 def stands_in(store: Path) -> bool:
@@ -70,7 +70,7 @@ class _Baseline(Store):
         plan = {
             "columns": self.columns(1),
             # Those of GPUs, in the order in which they stand.
-            "targets": [one for one in self._each(lambda entry: entry.targets) if one not in ("cpu", "gpu")],
+            "targets": [target for target in self._each(lambda entry: entry.targets) if target not in ("cpu", "gpu")],
             "baseline": NAME,
         }  # fmt: skip
         cells = sum(entry.cells for entry in table.entries)
@@ -103,8 +103,8 @@ class _Baseline(Store):
 
     def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
         return Counter(
-            (one.column, one.target, one.lane, one.mode, one.kernel, one.outcome)
-            for one in self.records(run)
+            (record.column, record.target, record.lane, record.mode, record.kernel, record.outcome)
+            for record in self.records(run)
         )
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
@@ -149,9 +149,9 @@ def as_store() -> Store:
     Raises:
         StoreError: crosswarp is not installed.
     """
-    found = path()
-    if found is None:
+    file = path()
+    if file is None:
         raise StoreError(
             "The baseline cannot be found: this crosswarp is not installed. Install it: pip install -e ."
         )
-    return _Baseline(baseline.installed(found))
+    return _Baseline(baseline.installed(file))

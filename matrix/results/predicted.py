@@ -85,7 +85,7 @@ def prediction(before: Record, after: Record) -> Prediction | None:
     couples = [(old[key], new[key]) for key in new if key in old]
     if not couples or 1 / FACTOR < b / a < FACTOR:
         return Prediction(b / a, round(a), round(b), "", ())
-    was, now = max(couples, key=lambda one: _moved(one[0], one[1], b > a))
+    was, now = max(couples, key=lambda couple: _moved(couple[0], couple[1], b > a))
     kernel = f"{now.counted.get('kernel', '')}, {now.counted.get('num_warps')} warps"
     return Prediction(b / a, round(a), round(b), kernel, tuple(_causes(was, now, b > a)))
 
@@ -96,27 +96,27 @@ def _moved(was: _Launch, now: _Launch, slower: bool) -> float:
 
 
 def _total(launches: Mapping[Any, _Launch]) -> float:
-    each = sum((one.cycles + one.overhead) * one.times for one in launches.values())
-    return each + _AROUND * max(one.estimate["ghz"] for one in launches.values()) * 1e9
+    each = sum((launch.cycles + launch.overhead) * launch.times for launch in launches.values())
+    return each + _AROUND * max(launch.estimate["ghz"] for launch in launches.values()) * 1e9
 
 
-def _parts(one: _Estimate) -> tuple[float, float, float]:
+def _parts(estimate: _Estimate) -> tuple[float, float, float]:
     """Cycles of one warp, of the busiest unit and of DRAM, for all blocks that share a multiprocessor."""
-    together = one["together"]
+    together = estimate["together"]
     return (
-        one["path"],
-        together * max(one["units"].values(), default=0.0),
-        together * (one["dram"] + one["spilled"]),
+        estimate["path"],
+        together * max(estimate["units"].values(), default=0.0),
+        together * (estimate["dram"] + estimate["spilled"]),
     )
 
 
-def _wave(one: _Estimate) -> float:
+def _wave(estimate: _Estimate) -> float:
     # It waits for them partly one behind the other, and partly at the same time.
-    return math.hypot(*_parts(one))
+    return math.hypot(*_parts(estimate))
 
 
-def _waves(one: _Estimate) -> float:
-    waves = one["waves"]
+def _waves(estimate: _Estimate) -> float:
+    waves = estimate["waves"]
     return math.ceil(waves - 1e-9) if waves < _FEW_WAVES else waves
 
 
@@ -133,9 +133,11 @@ def _causes(was: _Launch, now: _Launch, slower: bool) -> Iterator[str]:
     whole = sign * (now.cycles - was.cycles)
     if whole <= 0:
         return
-    found = sorted(_all_causes(was, now), key=lambda cause: sign * cause.cycles, reverse=True)
-    largest = [one for one in found[:MOST_CAUSES] if sign * one.cycles >= _LEAST_CAUSE * whole]
-    yield from (one.text for one in largest)
+    causes = sorted(_all_causes(was, now), key=lambda cause: sign * cause.cycles, reverse=True)
+    largest = [
+        cause for cause in causes[:MOST_CAUSES] if sign * cause.cycles >= _LEAST_CAUSE * whole
+    ]
+    yield from (cause.text for cause in largest)
     for text in (_memory(was, now), _spills(was.estimate, now.estimate)):
         if text and largest:
             yield text
@@ -149,7 +151,7 @@ def _all_causes(was: _Launch, now: _Launch) -> Iterator[_Cause]:
     waves = (_waves(a) + _waves(b)) / 2
     # By how much a wave grows with each of its parts.
     path, units, dram = (
-        (one + other) / 2 / wave * waves for one, other in zip(_parts(a), _parts(b), strict=True)
+        (old + new) / 2 / wave * waves for old, new in zip(_parts(a), _parts(b), strict=True)
     )
     others_a, others_b = a["path"], b["path"]
     for what in dict.fromkeys([*b["waits"], *a["waits"]]):
@@ -203,20 +205,20 @@ def _count(value: float) -> str:
 
 def _launches(record: Record) -> dict[tuple[str, Any, tuple[int, ...], int], _Launch]:
     """The launches by kernel, warps and grid, and which of several alike it is; none if one is not estimated."""
-    found: dict[tuple[str, Any, tuple[int, ...], int], _Launch] = {}
+    by_key: dict[tuple[str, Any, tuple[int, ...], int], _Launch] = {}
     noted = record.resources.get("counters")
-    for one in noted if isinstance(noted, list) else []:
-        estimate = _read(one.get("estimate")) if isinstance(one, Mapping) else None
+    for counted in noted if isinstance(noted, list) else []:
+        estimate = _read(counted.get("estimate")) if isinstance(counted, Mapping) else None
         if estimate is None:
             return {}
-        grid, times = one.get("grid"), one.get("times", 1)
+        grid, times = counted.get("grid"), counted.get("times", 1)
         size = tuple(grid) if isinstance(grid, list) and all(map(is_count, grid)) else ()
         number = 0
-        name, warps = str(one.get("kernel", "")), one.get("num_warps")
-        while (key := (name, warps if is_count(warps) else 0, size, number)) in found:
+        name, warps = str(counted.get("kernel", "")), counted.get("num_warps")
+        while (key := (name, warps if is_count(warps) else 0, size, number)) in by_key:
             number += 1
-        found[key] = _Launch(one, estimate, times if is_count(times) and times else 1)
-    return found
+        by_key[key] = _Launch(counted, estimate, times if is_count(times) and times else 1)
+    return by_key
 
 
 def _is_figure(value: Any) -> bool:
@@ -227,25 +229,25 @@ def _read(noted: Any) -> dict[str, Any] | None:
     """An estimate that a cell wrote; None for anything else."""
     if not isinstance(noted, Mapping):
         return None
-    found: dict[str, Any] = {}
+    estimate: dict[str, Any] = {}
     for name in (
         "path", "instructions", "dram", "spilled", "local", "resident", "together", "waves", "ghz",
     ):  # fmt: skip
         if not _is_figure(noted.get(name)):
             return None
-        found[name] = noted[name]
-    if not (found["ghz"] and found["together"] and found["waves"]):
+        estimate[name] = noted[name]
+    if not (estimate["ghz"] and estimate["together"] and estimate["waves"]):
         return None
     for name in ("registers", "stack"):
-        found[name] = noted[name] if is_count(noted.get(name)) else 0
+        estimate[name] = noted[name] if is_count(noted.get(name)) else 0
     units, waits, guessed = noted.get("units"), noted.get("waits"), noted.get("guessed")
     if not isinstance(units, Mapping) or not all(map(_is_figure, units.values())):
         return None
-    found["units"] = {str(name): value for name, value in units.items()}
-    found["waits"] = {
-        str(what): (float(one[0]), int(one[1]))
-        for what, one in (waits.items() if isinstance(waits, Mapping) else ())
-        if isinstance(one, (list, tuple)) and len(one) == 2 and all(map(_is_figure, one))
+    estimate["units"] = {str(name): value for name, value in units.items()}
+    estimate["waits"] = {
+        str(what): (float(wait[0]), int(wait[1]))
+        for what, wait in (waits.items() if isinstance(waits, Mapping) else ())
+        if isinstance(wait, (list, tuple)) and len(wait) == 2 and all(map(_is_figure, wait))
     }
-    found["guessed"] = guessed if isinstance(guessed, str) else ""
-    return found
+    estimate["guessed"] = guessed if isinstance(guessed, str) else ""
+    return estimate

@@ -90,11 +90,11 @@ def _going(store: Store, run: Run) -> Going:
 
 def remove(store: Store, choice: Choice, stopped: Callable[[], bool]) -> Iterator[Going]:
     """Removes the runs one by one until `stopped` says so, and yields each that is gone."""
-    for one in choice.going:
+    for leaving in choice.going:
         if stopped():
             return
         # Files first: without their run they could not be found any more.
-        if one.files is not None:
-            shutil.rmtree(one.files, ignore_errors=True)
-        store.remove(one.run.id)
-        yield one
+        if leaving.files is not None:
+            shutil.rmtree(leaving.files, ignore_errors=True)
+        store.remove(leaving.run.id)
+        yield leaving

@@ -85,12 +85,12 @@ def of_fields(*parts: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Record:
 
 def of(cell: Cell, column: str) -> Record:
     """The record of a cell that the cell side reported."""
-    return Record(column, **{one.name: getattr(cell, one.name) for one in fields(cell)})
+    return Record(column, **{part.name: getattr(cell, part.name) for part in fields(cell)})
 
 
 def by_column(records: Iterable[Record], columns: Iterable[str] = ()) -> dict[str, list[Record]]:
     """The records of each column: first of `columns`, also where there are none, then of others that have some."""
-    found: dict[str, list[Record]] = {column: [] for column in columns}
+    grouped: dict[str, list[Record]] = {column: [] for column in columns}
     for record in records:
-        found.setdefault(record.column, []).append(record)
-    return found
+        grouped.setdefault(record.column, []).append(record)
+    return grouped

@@ -200,7 +200,7 @@ def _trade(warps: int, was: Figures, now: Figures, target: Target | None) -> str
     registers = _passes("registers", was, now)
     if a is None or b is None or local == registers:
         return ""
-    had, has = (_warps(target, one, warps) for one in (was, now))
+    had, has = (_warps(target, side, warps) for side in (was, now))
     came = _local_bytes(now) - _local_bytes(was)
     if registers:
         if had is not None and has is not None and has * _WARPS > had:
@@ -246,10 +246,10 @@ def _of_shared(before: float, after: float, target: Target | None) -> str:
 def _worst(figures: Sequence[Figures]) -> Figures:
     worst: Figures = {}
     for threshold in THRESHOLDS:
-        found = [one[threshold.metric] for one in figures if threshold.metric in one]
-        if found:
-            worst[threshold.metric] = min(found) if threshold.falls else max(found)
-    kinds = [one["kind"] for one in figures if "kind" in one]
+        values = [launch[threshold.metric] for launch in figures if threshold.metric in launch]
+        if values:
+            worst[threshold.metric] = min(values) if threshold.falls else max(values)
+    kinds = [launch["kind"] for launch in figures if "kind" in launch]
     return {**worst, "kind": min(kinds, key=KINDS.__getitem__)} if kinds else worst
 
 

@@ -62,45 +62,45 @@ def optional(row: sqlite3.Row, name: str, read: Callable[[sqlite3.Row, str], Any
 
 
 def texts(row: sqlite3.Row, name: str) -> tuple[str, ...]:
-    found = _json(row, name)
-    if not _all_text(found):
+    noted = _json(row, name)
+    if not _all_text(noted):
         raise _wrong(row, name, "a list of texts")
-    return tuple(found)
+    return tuple(noted)
 
 
 def mapping(row: sqlite3.Row, name: str) -> dict[str, Any]:
-    found = _json(row, name)
-    if not isinstance(found, dict):
+    value = _json(row, name)
+    if not isinstance(value, dict):
         raise _wrong(row, name, "an object")
-    return found
+    return value
 
 
 def versions(row: sqlite3.Row, name: str) -> dict[str, Any]:
-    found = mapping(row, name)
-    if not all(value is None or isinstance(value, str) for value in found.values()):
+    stored = mapping(row, name)
+    if not all(value is None or isinstance(value, str) for value in stored.values()):
         raise _wrong(row, name, "an object of versions")
-    return found
+    return stored
 
 
 def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
-    found = mapping(row, name)
-    shard = found.get("shard", [1, 1])
+    stored = mapping(row, name)
+    shard = stored.get("shard", [1, 1])
     sound = (
-        all(_all_text(found.get(one, [])) for one in _LISTS)
-        and isinstance(found.get("suite"), (str, type(None)))
-        and isinstance(found.get("commit", ""), str)
-        and isinstance(found.get("library", {}), dict)
+        all(_all_text(stored.get(key, [])) for key in _LISTS)
+        and isinstance(stored.get("suite"), (str, type(None)))
+        and isinstance(stored.get("commit", ""), str)
+        and isinstance(stored.get("library", {}), dict)
         and isinstance(shard, list)
         and [type(part) for part in shard] == [int, int]
         and 1 <= shard[0] <= shard[1]
     )
     if not sound:
         raise _wrong(row, name, "a plan")
-    return found
+    return stored
 
 
 def records(
-    found: Iterable[sqlite3.Row], sessions: Mapping[tuple[str, str], Mapping[str, Any]]
+    fetched: Iterable[sqlite3.Row], sessions: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> list[Record]:
     """The records of rows that have the columns of `CELL`; `sessions` has the versions of each column and lane."""
     made = []
@@ -108,9 +108,9 @@ def records(
     shared: dict[Any, Any] = {}
     resources: dict[str, dict[str, Any]] = {}
     shims: dict[str, tuple[str, ...]] = {}
-    for row in found:
+    for row in fetched:
         values: list[Any] = list(map(shared.setdefault, row, row))
-        column, lane, mode, outcome, seconds, one, other = _look(values)
+        column, lane, mode, outcome, seconds, resource_text, shim_text = _look(values)
         if (
             set(map(type, values)) != _TYPES or lane not in LANES or mode not in MODES or outcome not in OUTCOMES
             or not math.isfinite(seconds)
@@ -118,11 +118,11 @@ def records(
             # Some value is not as it was written: the reader of a single field names it.
             _read_each(row)
             values[_SECONDS] = float(seconds)
-        if one not in resources:
-            resources[one] = mapping(row, "resources")
-        if other not in shims:
-            shims[other] = texts(row, "shims")
-        values[_RESOURCES], values[_SHIMS] = resources[one], shims[other]
+        if resource_text not in resources:
+            resources[resource_text] = mapping(row, "resources")
+        if shim_text not in shims:
+            shims[shim_text] = texts(row, "shims")
+        values[_RESOURCES], values[_SHIMS] = resources[resource_text], shims[shim_text]
         values.append(sessions.get((column, lane), _NO_VERSIONS))
         made.append(of_fields(zip(_FIELDS, values)))
     return made
@@ -141,17 +141,17 @@ def _read_each(row: sqlite3.Row) -> None:
 def _json(row: sqlite3.Row, name: str) -> Any:
     value = text(row, name)
     try:
-        found = json.loads(value)
+        parsed = json.loads(value)
         # A text this short has no more entries than `clean` leaves.
-        if isinstance(found, (dict, list)) and len(value) < MAX_ENTRIES and is_clean(found):
-            return found
-        return clean(found)
+        if isinstance(parsed, (dict, list)) and len(value) < MAX_ENTRIES and is_clean(parsed):
+            return parsed
+        return clean(parsed)
     except (ValueError, RecursionError):
         raise _wrong(row, name, "JSON") from None
 
 
 def _all_text(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _wrong(row: sqlite3.Row | Mapping[str, Any], name: str, wanted: str) -> WrongRow:

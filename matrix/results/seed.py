@@ -21,7 +21,10 @@ def seed(source: Path, column: str, path: Path) -> int:
     with Store(source) as store:
         runs = store.newest_with_keys(column)
         named = {
-            one for run in runs for (of, _), one in store.taken(run).items() if of == column and one
+            source
+            for run in runs
+            for (of, _), source in store.taken(run).items()
+            if of == column and source
         }
     if not runs:
         return 0

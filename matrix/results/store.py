@@ -331,7 +331,7 @@ class Store:
         with self._write() as db:
             db.executemany(
                 "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(run, column, *one, key) for one, key in keys.items()],
+                [(run, column, *place, key) for place, key in keys.items()],
             )
 
     def take(self, run: int, column: str, sources: Mapping[str, int]) -> None:
@@ -392,9 +392,9 @@ class Store:
         """The run with that id, or the latest."""
         with self._plain_errors():
             chosen = "WHERE id = ?" if run is not None else "ORDER BY id DESC LIMIT 1"
-            found = self._db.execute(f"{_RUNS} {chosen}", () if run is None else (run,)).fetchone()
-            if found is not None:
-                return _run(found)
+            row = self._db.execute(f"{_RUNS} {chosen}", () if run is None else (run,)).fetchone()
+            if row is not None:
+                return _run(row)
         if run is not None:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
@@ -407,28 +407,28 @@ class Store:
         sessions = self.sessions(run)
         chosen, values = ('AND "column" = ?', (run, column)) if column is not None else ("", (run,))
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 f"SELECT {_BRIEF if brief else _NAMES} FROM cells WHERE run = ? {chosen} ORDER BY rowid",
                 values,
             )
-            return rows.records(found, sessions)
+            return rows.records(fetched, sessions)
 
     def columns(self, run: int) -> list[str]:
         """The columns that have cells in a run, in the order in which they were stored."""
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first',
                 (run,),
             ).fetchall()
-            return [rows.text(row, "column") for row in found]
+            return [rows.text(row, "column") for row in fetched]
 
     def kernels(self, run: int) -> list[str]:
         """The kernels that have cells in a run."""
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 "SELECT DISTINCT kernel FROM cells WHERE run = ?", (run,)
             ).fetchall()
-            return [rows.text(row, "kernel") for row in found]
+            return [rows.text(row, "kernel") for row in fetched]
 
     def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
         """How many cells ended how, by column, target, lane, mode, kernel and outcome."""
@@ -437,11 +437,11 @@ class Store:
         with self._plain_errors():
             chosen = ", ".join(f'"{name}"' for name in names)
             # Counted here, and not by SQLite, which would sort all cells by six texts before.
-            found = self._db.execute(
+            fetched = self._db.execute(
                 f"SELECT {chosen} FROM cells WHERE run = ? ORDER BY rowid", (run,)
             )
-            found.row_factory = None
-            counted = Counter(found)
+            fetched.row_factory = None
+            counted = Counter(fetched)
             for cell in counted:
                 for name, value in zip(names, cell, strict=True):
                     rows.text({name: value}, name, known.get(name, ()))
@@ -450,33 +450,33 @@ class Store:
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
         with self._plain_errors():
-            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-            return {_session(row): rows.versions(row, "versions") for row in found}
+            fetched = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.versions(row, "versions") for row in fetched}
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
         with self._plain_errors():
-            found = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-            return {_session(row): rows.whole(row, "planned") for row in found}
+            fetched = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
+            return {_session(row): rows.whole(row, "planned") for row in fetched}
 
     def environments(self, run: int) -> list[Environment]:
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 "SELECT * FROM environments WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
-            return [_environment(row) for row in found]
+            return [_environment(row) for row in fetched]
 
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
         """Whether each column has the target, and why not."""
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 "SELECT * FROM targets WHERE run = ? ORDER BY rowid", (run,)
             ).fetchall()
             return {
                 (rows.text(row, "column"), rows.text(row, "target")): (
                     rows.whole(row, "supported") == 1, rows.text(row, "message"),
                 )
-                for row in found
+                for row in fetched
             }  # fmt: skip
 
     def with_keys(
@@ -484,10 +484,10 @@ class Store:
     ) -> dict[tuple[str, ...], int]:
         """For each key that a run has, its coordinate, and the newest of those runs."""
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run', (column,)
             ).fetchall()
-            runs = {rows.text(row, "key"): rows.whole(row, "run") for row in found}
+            runs = {rows.text(row, "key"): rows.whole(row, "run") for row in fetched}
             newest: dict[tuple[str, ...], int] = {}
             for key, run in runs.items():
                 if key in wanted:
@@ -497,38 +497,38 @@ class Store:
     def newest_with_keys(self, column: str) -> set[int]:
         """The runs that are the newest of any key of a column."""
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key', (column,)
             ).fetchall()
-            return {rows.whole(row, "run") for row in found}
+            return {rows.whole(row, "run") for row in fetched}
 
     def newest_of_coordinates(self) -> set[int]:
         """The runs that are the newest with any key of a column, target, lane, mode and kernel, for each share."""
         share = "CASE instr(key, ' ') WHEN 0 THEN '' ELSE substr(key, instr(key, ' ')) END"
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 'SELECT DISTINCT max(run) AS run FROM keys GROUP BY "column", target, lane, mode, '
                 f"kernel, {share}"
             ).fetchall()
-            return {rows.whole(row, "run") for row in found}
+            return {rows.whole(row, "run") for row in fetched}
 
     def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
         """The keys that a run has, by column, target, lane, mode and kernel."""
         names = ("column", "target", "lane", "mode", "kernel")
         with self._plain_errors():
-            found = self._db.execute("SELECT * FROM keys WHERE run = ?", (run,)).fetchall()
+            fetched = self._db.execute("SELECT * FROM keys WHERE run = ?", (run,)).fetchall()
             return {
                 tuple(rows.text(row, name) for name in names): rows.text(row, "key")
-                for row in found
+                for row in fetched
             }
 
     def taken(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run whose results they reuse."""
         with self._plain_errors():
-            found = self._db.execute("SELECT * FROM taken WHERE run = ?", (run,)).fetchall()
+            fetched = self._db.execute("SELECT * FROM taken WHERE run = ?", (run,)).fetchall()
             return {
                 (rows.text(row, "column"), rows.text(row, "item")): rows.whole(row, "source")
-                for row in found
+                for row in fetched
             }
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
@@ -540,12 +540,12 @@ class Store:
 
     def notes(self, run: int) -> list[Note]:
         with self._plain_errors():
-            found = self._db.execute(
+            fetched = self._db.execute(
                 "SELECT * FROM notes WHERE run = ? ORDER BY id", (run,)
             ).fetchall()
             return [
                 Note(*(rows.text(row, name) for name in ("column", "kind", "text")))
-                for row in found
+                for row in fetched
             ]
 
     # Machinery

@@ -45,8 +45,8 @@ class Tail:
         rest, self._rest = self._rest, b""
         if rest.strip() and not self._skipping:
             # A whole event that only lacks its newline was written; anything less is torn.
-            found = protocol.read(rest)
-            yield protocol.senseless(rest, "torn") if isinstance(found, Senseless) else found
+            event = protocol.read(rest)
+            yield protocol.senseless(rest, "torn") if isinstance(event, Senseless) else event
 
     def _read(self) -> bytes:
         try:

@@ -148,18 +148,18 @@ def short(records: Sequence[Record], planned: Mapping[tuple[str, str], int]) -> 
 
 def span(states: Sequence[tuple[Version, State]]) -> Span:
     """The specifier for releases in these states; the rules stand above."""
-    found = dict(sorted(states))
-    green = [version for version, state in found.items() if state == "green"]
+    by_version = dict(sorted(states))
+    green = [version for version, state in by_version.items() if state == "green"]
     if not green:
         return Span("")
     floor, ceiling = green[0], green[-1]
     holes = [
         version
-        for version, state in found.items()
+        for version, state in by_version.items()
         if floor < version < ceiling and state in ("red", "unsupported")
     ]
-    older = [version for version in found if version < floor]
-    newer = [version for version in found if version > ceiling]
+    older = [version for version in by_version if version < floor]
+    newer = [version for version in by_version if version > ceiling]
     series = {minor(version) for version in green}
     parts = [f">={_plain(floor)}"]
     for hole in holes:
@@ -178,11 +178,11 @@ def span(states: Sequence[tuple[Version, State]]) -> Span:
         tuple(holes),
         inside=tuple(
             version
-            for version, state in found.items()
+            for version, state in by_version.items()
             if state == "unknown" and versions.within(version, specifier)
         ),
-        below=(older[-1], found[older[-1]]) if older else None,
-        above=(newer[0], found[newer[0]]) if newer else None,
+        below=(older[-1], by_version[older[-1]]) if older else None,
+        above=(newer[0], by_version[newer[0]]) if newer else None,
     )
 
 
@@ -204,11 +204,11 @@ def _range(
         for release in releases
     )
     torch: dict[Version, State] = {}
-    for one in measured:
-        if one.release.torch is not None:
-            both = (one.state, torch.get(one.release.torch, one.state))
-            torch[one.release.torch] = min(both, key=STATES.index)
-    triton = [(one.release.triton, one.state) for one in measured]
+    for result in measured:
+        if result.release.torch is not None:
+            both = (result.state, torch.get(result.release.torch, result.state))
+            torch[result.release.torch] = min(both, key=STATES.index)
+    triton = [(result.release.triton, result.state) for result in measured]
     return Range(measured, span(triton), span(list(torch.items())))
 
 
@@ -256,7 +256,7 @@ def _releases(
         if (release := versions.parse(column.triton))
     }
     pairs = {(release, versions.parse(torch)) for release, torch in torches.items()}
-    found: dict[Version, dict[str, str | None]] = {release: {} for release in torches}
+    columns_by_release: dict[Version, dict[str, str | None]] = {release: {} for release in torches}
     left_out: dict[str, str] = {}
     measured = {record.column: record.versions for record in records if record.versions}
     for name in names:
@@ -265,12 +265,12 @@ def _releases(
             left_out[name] = why
             continue
         version = versions.exact(triton)
-        found.setdefault(version, {})[name] = torch
+        columns_by_release.setdefault(version, {})[name] = torch
         torches.setdefault(version, torch)
     releases = []
-    for version in sorted(found):
+    for version in sorted(columns_by_release):
         torch = torches[version]
-        releases.append(Release(version, versions.parse(torch), tuple(found[version])))
+        releases.append(Release(version, versions.parse(torch), tuple(columns_by_release[version])))
     return releases, left_out
 
 
@@ -313,6 +313,9 @@ def _plain(version: Version) -> str:
 
 def _worst_first(entry: tuple[str, Mapping[str, Range]]) -> tuple[list[int], str]:
     kernel, ranges = entry
-    green = [sum(one.state == "green" for one in found.releases) for found in ranges.values()]
+    green = [
+        sum(release.state == "green" for release in measured_range.releases)
+        for measured_range in ranges.values()
+    ]
     # A failure that compat does not fix is worst.
     return green[::-1], kernel

@@ -25,7 +25,7 @@ def grown_line(was: _Launch, now: _Launch, space: str) -> str:
     Both are one launch as a cell counted it. Both ran the same source, so lines have their numbers.
     """
     then = _by_line(was, space)
-    found, most = "", 0.0
+    worst_line, most = "", 0.0
     for place, (units, requests) in _by_line(now, space).items():
         before, asked = then.get(place, (0, 0))
         if not (asked and requests) or units < LEAST:
@@ -34,27 +34,27 @@ def grown_line(was: _Launch, now: _Launch, space: str) -> str:
         if new >= FACTOR * old and units - before > most:
             most = units - before
             line, what = place
-            found = (
+            worst_line = (
                 f"line {line}, {what}: {new:.3g} {UNITS[space]} a request where it was {old:.3g}"
             )
-    return found
+    return worst_line
 
 
 def _by_line(launch: _Launch, space: str) -> dict[tuple[int, str], tuple[int, int]]:
     """Work and requests, by source line and whether it loads or stores: cp.async is a load like any other."""
-    found: dict[tuple[int, str], tuple[int, int]] = {}
+    totals: dict[tuple[int, str], tuple[int, int]] = {}
     memory = launch.get("memory")
-    for one in memory if isinstance(memory, list) else []:
-        if not isinstance(one, Mapping) or one.get("space") != space:
+    for access in memory if isinstance(memory, list) else []:
+        if not isinstance(access, Mapping) or access.get("space") != space:
             continue
-        line, work, requests = (_count(one, name) for name in ("line", UNITS[space], "requests"))
-        what = one.get("what")
+        line, work, requests = (_count(access, name) for name in ("line", UNITS[space], "requests"))
+        what = access.get("what")
         if line is None or work is None or requests is None or not isinstance(what, str):
             continue
         what = "store" if "store" in what or what == "stmatrix" else "load"
-        before = found.get((line, what), (0, 0))
-        found[line, what] = (before[0] + work, before[1] + requests)
-    return found
+        before = totals.get((line, what), (0, 0))
+        totals[line, what] = (before[0] + work, before[1] + requests)
+    return totals
 
 
 def _count(counted: Mapping[str, Any], name: str) -> int | None:

@@ -154,14 +154,14 @@ def classify(
     """The issue that explains a red record, or None. For many records, pass the issues by kernel."""
     if not record.red:
         return None
-    found = [
+    candidates = [
         issue
         for issue in ByKernel.of(issues).describing(record)
         if _in_window(issue, record, column_version)
     ]
     # Wrong numbers look alike: of several records the one that this very case proves.
-    proved = (issue for issue in found if any(_covers(case, record) for case in issue.case))
-    return next(proved, found[0] if found else None)
+    proved = (issue for issue in candidates if any(_covers(case, record) for case in issue.case))
+    return next(proved, candidates[0] if candidates else None)
 
 
 def describes(issue: Issue, record: Record) -> bool:

@@ -56,21 +56,21 @@ def measured(
     if not reds:
         return ""
     oldest, newest = reds[0], reds[-1]
-    older = [one for one in greens if one < oldest]
-    newer = [one for one in greens if one > newest]
-    holes = [one for one in greens if oldest < one < newest]
-    red_minors = {minor(one) for one in reds}
-    split = {minor(one) for one in greens} & red_minors
+    older = [release for release in greens if release < oldest]
+    newer = [release for release in greens if release > newest]
+    holes = [release for release in greens if oldest < release < newest]
+    red_minors = {minor(release) for release in reds}
+    split = {minor(release) for release in greens} & red_minors
     if newer and (older or not open_below) and len(red_minors) == 1 and not split:
         return f"=={minor(oldest)}.*"
     parts = []
     if older or not open_below:
         parts.append(f">={oldest if minor(oldest) in map(minor, older) else minor(oldest)}")
     if newer:
-        first = min([newer[0], *(one for one in releases if one > newest)])
+        first = min([newer[0], *(release for release in releases if release > newest)])
         parts.append(f"<{first if minor(first) in red_minors else minor(first)}")
-    for one in holes:
-        text = f"!={one}" if minor(one) in split else f"!={minor(one)}.*"
+    for hole in holes:
+        text = f"!={hole}" if minor(hole) in split else f"!={minor(hole)}.*"
         if text not in parts:
             parts.append(text)
     return ",".join(parts)
@@ -105,17 +105,17 @@ def wrong(
             if (axes := _left_out(issue, record))
         ]
         if left_out:
-            axes, nearest = min(left_out, key=lambda one: len(one[0]))
+            axes, nearest = min(left_out, key=lambda candidate: len(candidate[0]))
             red[nearest].append((axes, record))
     green: dict[str, list[Record]] = defaultdict(list)
-    for one in verdict.unexpectedly_green:
-        if not versions.vendor_of(one.record.column):
-            green[one.issue.id].append(one.record)
+    for unexpected in verdict.unexpectedly_green:
+        if not versions.vendor_of(unexpected.record.column):
+            green[unexpected.issue.id].append(unexpected.record)
     known: dict[str, list[Record]] = defaultdict(list)
     for record, issue in [*verdict.known, *verdict.shim_failed]:
         if record.mode == "bare":
             known[issue.id].append(record)
-    found: list[Wrong] = []
+    corrections: list[Wrong] = []
     concerned = [issue for issue in by_kernel.issues if issue.id in red or issue.id in green]
     run = _releases(records) if concerned else set()
     passed: dict[str, list[Record]] = defaultdict(list)
@@ -126,9 +126,9 @@ def wrong(
     for issue in concerned:
         also = [record for axes, record in red[issue.id] if axes == ("triton",)]
         would_be = _would_be(issue, passed[issue.id], [*known[issue.id], *also], run)
-        found += _too_narrow(issue, red[issue.id], would_be)
-        found += _too_wide(issue, green[issue.id], known[issue.id], would_be)
-    return found
+        corrections += _too_narrow(issue, red[issue.id], would_be)
+        corrections += _too_wide(issue, green[issue.id], known[issue.id], would_be)
+    return corrections
 
 
 def _left_out(issue: Issue, record: Record) -> tuple[str, ...]:

@@ -48,9 +48,10 @@ class Check(Work):
         return brought.argv(self.links, self.MODULE, python, spec)
 
     def asked(self, column: str, common: Mapping[str, Any]) -> AskedCheck:
-        by_name = {one.name: one for one in self.source.kernels}
+        by_name = {kernel.name: kernel for kernel in self.source.kernels}
         open_ = any(
-            one.why or any(each.assumed for each in one.signatures) for one in self.inferred
+            inferred.why or any(each.assumed for each in inferred.signatures)
+            for inferred in self.inferred
         )
         runs = self.runs and open_ and launches.runs(self.source)
         request = {
@@ -62,21 +63,21 @@ class Check(Work):
             "configurations": self.configurations,
             "kernel_limit": self.kernel_limit,
             "kernels": {
-                one.kernel: {
-                    "parameters": list(one.parameters),
-                    "line": by_name[one.kernel].line,
-                    "first": by_name[one.kernel].first,
-                    "function": by_name[one.kernel].node.name,
-                    "within": by_name[one.kernel].within,
-                    "tuned": bool(one.tunes),
-                    "backend": gluon.backend(self.source, by_name[one.kernel]),
+                inferred.kernel: {
+                    "parameters": list(inferred.parameters),
+                    "line": by_name[inferred.kernel].line,
+                    "first": by_name[inferred.kernel].first,
+                    "function": by_name[inferred.kernel].node.name,
+                    "within": by_name[inferred.kernel].within,
+                    "tuned": bool(inferred.tunes),
+                    "backend": gluon.backend(self.source, by_name[inferred.kernel]),
                     "cases": {
                         signature.id: {"attempts": [other.told() for other in signature.attempts]}
-                        for signature in one.signatures
+                        for signature in inferred.signatures
                     },
                 }
-                for one in self.inferred
-                if one.signatures or one.why and runs
+                for inferred in self.inferred
+                if inferred.signatures or inferred.why and runs
             },
         }
         return AskedCheck(**common, check=request)
@@ -85,7 +86,7 @@ class Check(Work):
         return {"check": str(self.source.path)}
 
     def kernels(self) -> Sequence[str]:
-        return [one.kernel for one in self.inferred if one.signatures]
+        return [inferred.kernel for inferred in self.inferred if inferred.signatures]
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Accepted:
         return Accepted()
@@ -93,5 +94,5 @@ class Check(Work):
 
 def label(at_hand: Here) -> str:
     """`triton 3.6.0, torch 2.10.0, Python 3.11.7`."""
-    found = at_hand.found
-    return f"triton {found['triton']}, torch {found['torch']}, Python {found['python']}"
+    measured = at_hand.found
+    return f"triton {measured['triton']}, torch {measured['torch']}, Python {measured['python']}"

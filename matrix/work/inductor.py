@@ -85,7 +85,7 @@ def key(column: str, found: Mapping[str, str], lock: str) -> str:
     """The folder of an environment's kernels: by its versions for people, by its lock for certainty.
 
     Args:
-        column: its id, or the path of an interpreter at hand.
+        column: its id, or the path of an interpreter.
         found: the versions of torch and Triton.
         lock: all that it is built from (`Builder.lock`), or what is known of that.
     """
@@ -111,9 +111,9 @@ def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
         for names in harvested["targets"].values():
             for name in names:
                 digests.setdefault(name, []).append(harvested["digest"])
-    for program, found in digests.items():
+    for program, parts in digests.items():
         if program in only:
-            digest = hashlib.sha256(" ".join(found).encode()).hexdigest()[:16]
+            digest = hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
             text = _MODULE.format(program=program, digest=digest, configurations=configurations)
             (suite / f"{PREFIX}{program}.py").write_text(text, "utf-8")
     return suite
@@ -121,15 +121,16 @@ def write_suite(root: Path, configurations: int, asked: Asked) -> Path:
 
 def own_programs() -> dict[str, str]:
     """Our programs by name, each with the first line of its docstring. Read from their files: they need torch."""
-    found = {}
+    summaries = {}
     for family in programs.FAMILIES:
         tree = ast.parse((_PROGRAMS / f"{family}.py").read_bytes())
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and any(
-                isinstance(one, ast.Call) and getattr(one.func, "id", "") == "program" for one in node.decorator_list
+                isinstance(decorator, ast.Call) and getattr(decorator.func, "id", "") == "program"
+                for decorator in node.decorator_list
             ):  # fmt: skip
-                found[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
-    return found
+                summaries[node.name] = (ast.get_docstring(node) or "").partition("\n")[0]
+    return summaries
 
 
 def check_programs(asked: Asked) -> tuple[str, ...]:
@@ -207,7 +208,7 @@ class Judged:
 
     @property
     def as_expected(self) -> bool:
-        return all(self.known(one) for one in self.records if one.red)
+        return all(self.known(record) for record in self.records if record.red)
 
     def known(self, record: Record) -> bool:
         # An issue of some torch releases alone is known only when the whole run is judged.
@@ -217,4 +218,4 @@ class Judged:
 
 def written(records: Iterable[Record]) -> list[Record]:
     """The cells of programs whose kernels were written."""
-    return [one for one in records if one.outcome == "pass" and one.case == WRITTEN]
+    return [record for record in records if record.outcome == "pass" and record.case == WRITTEN]

@@ -75,7 +75,7 @@ def ask(
         cases = plan.spec(column, environment.expect, work / "records.jsonl", work / "cache")
         spec = AskedGuards(
             **vars(cases),
-            guards={one.id: [str(folder / one.path), list(one.span)] for one in guards},
+            guards={guard.id: [str(folder / guard.path), list(guard.span)] for guard in guards},
             chosen=list(chosen),
             answers=str(answers),
         )
@@ -83,32 +83,32 @@ def ask(
         # Nothing of a library may be compiled into its folder.
         with asking.Process(command, log, work, here=here, PYTHONDONTWRITEBYTECODE="1") as cell:
             ended = cell.heard(plan.column_limit)
-        found = _trials(answers, column, known)
+        trials = _trials(answers, column, known)
         if ended.status != 0:
             late = ended.status is None
             why = f"longer than {plan.column_limit} s" if late else f"status {ended.status}"
             raise CrosswarpError(
-                f"{column}: it ended ({why}) after {len(found)} of its cases:\n{ended.said()}\n"
+                f"{column}: it ended ({why}) after {len(trials)} of its cases:\n{ended.said()}\n"
                 "Choose fewer with --guards and --cases, or give more time with --column-limit."
             )
-    say(f"{column}: {len(found)} runs")
-    return found
+    say(f"{column}: {len(trials)} runs")
+    return trials
 
 
 def _trials(answers: Path, column: str, known: Sequence[Issue]) -> list[Trial]:
     versions: Mapping[str, Any] = {}
-    found: list[Trial] = []
+    trials: list[Trial] = []
     for line in answers.read_text("utf-8", errors="replace").splitlines():
         try:
             message = json.loads(line)
             if "versions" in message:
                 versions = dict(message["versions"])
             else:
-                found.append(_trial(message, column, versions, known))
+                trials.append(_trial(message, column, versions, known))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # A line that a library prints is no answer.
             continue
-    return found
+    return trials
 
 
 def _trial(
@@ -120,7 +120,7 @@ def _trial(
     record = Record(column, **texts, phase=str(message.get("phase", "")), versions=versions)  # type: ignore[arg-type]
     issue = classify(record, known, str(versions.get("triton") or "") or None)
     reached = {
-        str(name): tuple(bool(one) for one in answers)
+        str(name): tuple(bool(answer) for answer in answers)
         for name, answers in message["reached"].items()
     }
     issue_id = issue.id if issue else ""

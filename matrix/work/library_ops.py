@@ -128,7 +128,7 @@ class LibraryFile(BaseModel):
 
     @model_validator(mode="after")
     def _unique(self) -> LibraryFile:
-        ids = [one.id for one in self.library] + [one.id for one in self.cause]
+        ids = [entry.id for entry in self.library] + [entry.id for entry in self.cause]
         twice = sorted({name for name in ids if ids.count(name) > 1})
         if twice:
             raise ValueError(f"the same id stands twice: {', '.join(twice)}")
@@ -140,9 +140,9 @@ def load(path: Path = DEFAULT_FILE) -> LibraryFile:
 
 
 def choose(file: LibraryFile, wanted: Sequence[str]) -> tuple[Library, ...]:
-    ids = [one.id for one in file.library]
+    ids = [library.id for library in file.library]
     chosen = selection.choose(wanted, ids, "library", f"There are: {', '.join(ids)}.")
-    return tuple(one for one in file.library if one.id in chosen)
+    return tuple(library for library in file.library if library.id in chosen)
 
 
 class Installer:
@@ -166,7 +166,7 @@ class Installer:
                 *self._built(library), "pip", "install", "--no-deps", "--target", str(home), "--python", python(),
                 *library.requires,
             ],
-            environ=dict(one.split("=", 1) for one in library.build_environment),
+            environ=dict(setting.split("=", 1) for setting in library.build_environment),
         )  # fmt: skip
         if not done.ok:
             raise EnvironmentFailed(
@@ -215,13 +215,15 @@ class LibraryOps(Suite):
             releases.setdefault(library.name, {})[library.release] = str(folder)
         ops = asked.LibraryOps(releases, list(self.ops), self.configurations)
         preload = {
-            str(home): list(one.preload) for one, home in self.folders.items() if one.preload
+            str(home): list(library.preload)
+            for library, home in self.folders.items()
+            if library.preload
         }
         return replace(super().asked(column, common), libraries=ops, preload=preload)
 
     def about(self) -> Mapping[str, Any]:
-        found = {"identity": self.mark, "configurations": self.configurations}
-        return {**super().about(), **found}
+        extra = {"identity": self.mark, "configurations": self.configurations}
+        return {**super().about(), **extra}
 
     def keys(self, plan: Plan, column: str, environment: Environment) -> Mapping[Coordinate, str]:
         # A key does not hold the installed files of a release.
@@ -277,7 +279,7 @@ class Verdict:
 
 def cells(records: Iterable[Record], libraries: Sequence[Library]) -> list[Cell]:
     """The records of whole ops (not those of single configurations), both modes of a cell together."""
-    found: dict[tuple[str, ...], dict[str, Record]] = {}
+    by_cell: dict[tuple[str, ...], dict[str, Record]] = {}
     places: dict[tuple[str, ...], tuple[Library, str]] = {}
     for record in records:
         place = located(record, libraries)
@@ -285,13 +287,13 @@ def cells(records: Iterable[Record], libraries: Sequence[Library]) -> list[Cell]
             continue
         key = (place[0].id, place[1], record.column, record.target)
         places[key] = place
-        modes = found.setdefault(key, {})
+        modes = by_cell.setdefault(key, {})
         # A process may die after its op has been recorded.
         if record.mode not in modes or record.red:
             modes[record.mode] = record
     return [
         Cell(*places[key], key[2], key[3], modes.get("bare"), modes.get("shimmed"))
-        for key, modes in found.items()
+        for key, modes in by_cell.items()
     ]
 
 
@@ -306,10 +308,10 @@ def located(record: Record, libraries: Sequence[Library]) -> tuple[Library, str]
     return None
 
 
-def judge(found: Sequence[Cell], causes: Sequence[Cause]) -> Verdict:
+def judge(all_cells: Sequence[Cell], causes: Sequence[Cause]) -> Verdict:
     verdict = Verdict()
     used: set[str] = set()
-    for cell in found:
+    for cell in all_cells:
         both = [record for record in (cell.bare, cell.shimmed) if record is not None]
         if any(record.outcome == "not-run" for record in both):
             verdict.not_run.append(cell)
@@ -318,14 +320,18 @@ def judge(found: Sequence[Cell], causes: Sequence[Cause]) -> Verdict:
         if cell.bare is not None and cell.bare.outcome == "pass":
             verdict.broken.append(cell)
             continue
-        cause = next((one for one in causes if one.explains(cell, cell.shimmed)), None)
+        cause = next(
+            (candidate for candidate in causes if candidate.explains(cell, cell.shimmed)), None
+        )
         if cause is None:
             verdict.unexplained.append(cell)
         else:
             verdict.explained[cell] = cause
             used.add(cause.id)
     for cause in causes:
-        seen = [cell for cell in found if cell.shimmed and cell.shimmed.ran and cause.covers(cell)]
+        seen = [
+            cell for cell in all_cells if cell.shimmed and cell.shimmed.ran and cause.covers(cell)
+        ]
         if seen and cause.id not in used:
             verdict.idle.append(cause)
     return verdict

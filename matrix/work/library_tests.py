@@ -103,12 +103,12 @@ def of_one(tests: LibraryTests, kernel: str, case: str = "*") -> LibraryTests:
 
 def _files(tests: LibraryTests) -> list[str]:
     """Python files of the tests, from the root."""
-    found = []
+    paths = []
     for path in tests.paths:
         place = tests.root / path
         inside = sorted(place.rglob("*.py")) if place.is_dir() else [place]
-        found += [one.relative_to(tests.root).as_posix() for one in inside]
-    return found
+        paths += [path.relative_to(tests.root).as_posix() for path in inside]
+    return paths
 
 
 def paths_of(root: Path, settings: Settings) -> tuple[str, ...]:
@@ -117,13 +117,13 @@ def paths_of(root: Path, settings: Settings) -> tuple[str, ...]:
     Raises:
         UsageError: nowhere.
     """
-    found = settings.tests or tuple(tests_of(root))
-    if not found:
+    paths = settings.tests or tuple(tests_of(root))
+    if not paths:
         raise UsageError(
             f"{root}: no tests were found there. Name their folder with `tests` in its settings (crosswarp init), or "
             "give the path of a library's checkout."
         )
-    lacking = [path for path in found if not (root / path).exists()]
+    lacking = [path for path in paths if not (root / path).exists()]
     if lacking:
         raise UsageError(f"{root / lacking[0]}: there is no such file or folder. Correct `tests`.")
-    return found
+    return paths

@@ -46,23 +46,23 @@ def keys(
         for name, path in _paths(suite)
         if any(fnmatchcase(name, glob) for glob in plan.kernels)
     }
-    found = {}
+    digests = {}
     for lane in set(plan.lanes) & set(LANES):
         for target in plan.targets_of(lane):
             row = asdict(plan.targets[target]) if target in plan.targets else None
             for mode in plan.modes:
                 for kernel, text in texts.items():
-                    one = Coordinate(target, lane, mode, kernel)
+                    coordinate = Coordinate(target, lane, mode, kernel)
                     inputs = [
-                        one, column, text, judges[lane], installed, environment.versions, row,
+                        coordinate, column, text, judges[lane], installed, environment.versions, row,
                         shims if mode == "shimmed" else "", plan.sanitize, plan.sample, plan.estimate,
                         plan.batch, plan.warps,
                         str(suite), plan.time_limit, plan.memory_limit_mb,
                     ]  # fmt: skip
-                    found[one] = hashlib.sha256(
+                    digests[coordinate] = hashlib.sha256(
                         json.dumps(inputs, sort_keys=True).encode()
                     ).hexdigest()
-    return found
+    return digests
 
 
 def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[Path]:
@@ -71,20 +71,20 @@ def reach(path: Path, suite: Path | None, sources: Sequence[Path] = ()) -> list[
     Nothing is imported for this. Other imports are the environment's, or crosswarp's.
     """
     roots = [Path(kernels.__file__).parent] if suite is None else [suite, *sources]
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     left = [path]
     while left:
-        one = left.pop()
-        if one in found or not one.is_file():
+        file = left.pop()
+        if file in files or not file.is_file():
             continue
-        found[one] = None
-        text = reading.data(one)
+        files[file] = None
+        text = reading.data(file)
         for root in roots:
-            for names in _imports(text, one, root):
+            for names in _imports(text, file, root):
                 left += _files(root.joinpath(*names))
                 # A package's import code runs for each module of it.
                 left += [root.joinpath(*names[:end], "__init__.py") for end in range(1, len(names))]
-    return list(found)
+    return list(files)
 
 
 # Each column asks anew, of a text that may have changed since.
@@ -170,17 +170,17 @@ def _installed(environment: Environment, beside: Sequence[Path]) -> str | None:
     if environment.identity:
         return environment.identity
     home = environment.python.parent.parent
-    found = [*home.glob("lib/python*/site-packages/*.dist-info/RECORD")]
-    if not found:
+    records = [*home.glob("lib/python*/site-packages/*.dist-info/RECORD")]
+    if not records:
         return None
-    found += [path for folder in beside for path in folder.glob("*.dist-info/RECORD")]
-    return _digest(path for path in found if not path.parent.name.startswith("crosswarp-"))
+    records += [path for folder in beside for path in folder.glob("*.dist-info/RECORD")]
+    return _digest(path for path in records if not path.parent.name.startswith("crosswarp-"))
 
 
 def _digest(paths: Iterable[Path]) -> str:
     """Returns the digest of the files' names and contents, in the order of the names."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(paths):
-        found.update(path.parent.name.encode() + b"/" + path.name.encode() + b"\0")
-        found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()
+        digest.update(path.parent.name.encode() + b"/" + path.name.encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

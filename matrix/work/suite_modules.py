@@ -28,10 +28,14 @@ def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
     if suite is None:
         names, wrong = kernel_names(), {}
     else:
-        found = _looked(suite)
-        wrong = {one.name: one for one in found if one.kind in ("broken", "misspelt")}
+        looked = _looked(suite)
+        wrong = {module.name: module for module in looked if module.kind in ("broken", "misspelt")}
         # A module that Python refuses fails its own cells only; the others have their verdicts.
-        names = [one.name for one in found if one.kind in ("kernel", "syntax") or one.name in wrong]
+        names = [
+            module.name
+            for module in looked
+            if module.kind in ("kernel", "syntax") or module.name in wrong
+        ]
     if not names:
         where = suite or "crosswarp.kernels"
         raise UsageError(
@@ -39,7 +43,7 @@ def check_kernels(wanted: Sequence[str], suite: Path | None) -> tuple[str, ...]:
         )
     chosen = selection.choose(wanted, names, "kernel", f"There are: {', '.join(names)}.")
     # A run without them would be green, and say nothing of them.
-    unread = [f"{one.place}: {one.why}" for name, one in wrong.items() if name in chosen]
+    unread = [f"{module.place}: {module.why}" for name, module in wrong.items() if name in chosen]
     if unread:
         lines = "\n".join(unread)
         raise UsageError(
@@ -67,9 +71,9 @@ def left_out(suite: Path | None) -> str:
     if suite is None:
         return ""
     parts = [
-        f"{one.path.name} ({one.why})"
-        for one in _looked(suite)
-        if one.kind in ("helper", "misspelt", "broken")
+        f"{module.path.name} ({module.why})"
+        for module in _looked(suite)
+        if module.kind in ("helper", "misspelt", "broken")
     ]
     parts += [f"{name} (a folder)" for name in modules.folders(suite)]
     return f"{suite}: not run as kernels: {', '.join(parts)}." if parts else ""

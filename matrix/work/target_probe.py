@@ -51,8 +51,8 @@ def ask(
             f"{python}: no answer in time. Ask fewer --targets, or give more with --time-limit."
         )
     try:
-        found, *lines = [json.loads(line) for line in text.splitlines()]
-        return _release(found, {line.pop("target"): line for line in lines}, targets)
+        header, *lines = [json.loads(line) for line in text.splitlines()]
+        return _release(header, {line.pop("target"): line for line in lines}, targets)
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise CrosswarpError(
             f"{python}: ended with status {ended.status} before its last target:\n{log}\n"
@@ -61,9 +61,9 @@ def ask(
 
 
 def _release(
-    found: Mapping[str, Any], answers: Mapping[str, Any], asked: Mapping[str, Target]
+    header: Mapping[str, Any], answers: Mapping[str, Any], asked: Mapping[str, Target]
 ) -> tuple[str, Release]:
     today = datetime.date.today().isoformat()
-    about = {name: str({**found, "checked": today}[name]) for name in ABOUT}
+    about = {name: str({**header, "checked": today}[name]) for name in ABOUT}
     targets = {name: Probed.model_validate(answers[name]) for name in asked}
-    return versions.public(str(found["triton"])), Release(about=about, targets=targets)
+    return versions.public(str(header["triton"])), Release(about=about, targets=targets)

@@ -1,4 +1,4 @@
-"""`crosswarp check`: the kernels of any file, compiled on the Triton at hand, with no suite to write."""
+"""`crosswarp check`: the kernels of any file, compiled on the installed Triton, with no suite to write."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def _compiled(
     built: Sequence[columns.Column],
     shown: _Lines,
 ) -> Checked:
-    """`checked` with what the environments said: that at hand first."""
+    """`checked` with what the environments said: the installed one first."""
     began = time.monotonic()
     found: list[Record] = []
     asked_columns: list[Column] = []
@@ -324,7 +324,7 @@ def _exit_code(checked: Checked) -> int:
 
 
 def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
-    """The environment at hand, with its Triton; None where there is none and `others` are to be built."""
+    """The environment in use, with its Triton; None where there is none and `others` are to be built."""
     python = options.here or here.python_at_hand(os.environ)
     if python is not None:
         return here.glance(python)
@@ -338,7 +338,7 @@ def _at_hand(options: argparse.Namespace, others: bool) -> here.Here | None:
 
 
 def _search(at_hand: here.Here | None) -> list[str]:
-    """Where a module is looked for: here, and where the interpreter at hand finds its own."""
+    """Where a module is looked for: here, and where the interpreter in use looks."""
     own = [os.getcwd(), *filter(None, sys.path)]
     if at_hand is None:
         return own

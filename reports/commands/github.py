@@ -104,7 +104,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def outputs(view: View, page: str) -> str:
-    """`red`: cells that are red, known or not. `regressed`: those that are neither known nor healed as promised,
+    """`red`: cells that are red, known or not. `regressed`: those that are neither known nor fixed as promised,
     counted as on a badge. `page`: as given."""
     red = sum(record.red for record in view.records)
     return f"red={red}\nregressed={standing(view).regressed}\npage={escape.line(page)}\n"

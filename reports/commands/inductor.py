@@ -161,7 +161,7 @@ def _plan(options: argparse.Namespace) -> Plan:
 def _environments(
     options: argparse.Namespace,
 ) -> tuple[Sequence[here.Here], Sequence[columns.Column]]:
-    """Those at hand and those to be built."""
+    """Those that are there and those to be built."""
     built = placing.chosen(options)
     pythons = list(options.here)
     if not pythons and not built:

@@ -186,7 +186,7 @@ def add_here(group: argparse._ActionsContainer, meaning: str) -> None:
 
 
 def one_way(options: argparse.Namespace) -> None:
-    """Raises UsageError where both interpreters at hand and columns are named."""
+    """Raises UsageError where both interpreters and columns are named."""
     if options.here and options.columns:
         raise UsageError("--here and --triton exclude each other: name interpreters, or columns.")
 
@@ -194,7 +194,7 @@ def one_way(options: argparse.Namespace) -> None:
 def at_hand(
     options: argparse.Namespace, look: Callable[[Path], Here]
 ) -> Iterator[tuple[str, Here]]:
-    """Each interpreter of a repeatable `--here` as `look` finds it, under a name of its own.
+    """Each interpreter of a repeatable `--here` as `look` finds it, under a separate name.
 
     Raises:
         UsageError: columns are named as well.

@@ -1,4 +1,4 @@
-"""Where a command runs: interpreters at hand, or columns whose environments are built when they are asked for."""
+"""Where a command runs: interpreters that are there, or columns whose environments are built on demand."""
 
 from __future__ import annotations
 

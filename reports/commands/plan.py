@@ -1,4 +1,4 @@
-"""`crosswarp plan`: the jobs of a run, columns × shards, for machines of their own."""
+"""`crosswarp plan`: the jobs of a run, columns × shards, each for a separate machine."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`crosswarp run --watch`: the same run again, whenever a file of the suite or of the shims has changed.
 
-Each run is a process of its own, because the host reads the shims too, and takes over what did not change. What has
+Each run is a separate process, because the host reads the shims too, and takes over what did not change. What has
 changed while a run lasted counts when it has ended: the files are looked at, and the watcher only says when.
 """
 

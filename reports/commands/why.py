@@ -119,7 +119,7 @@ def _named(text: str) -> str:
 
 
 def _text(words: Sequence[str]) -> str:
-    """What is asked about. A word that is a file stands for what is in it."""
+    """The text that is asked about. A word that is a file stands for its content."""
     if words and list(words) != ["-"]:
         if len(words) == 1 and "\n" not in words[0] and len(words[0]) < 500:
             path = Path(words[0])
