@@ -53,7 +53,6 @@ def test_what_a_run_covers_by_itself_stays_as_it_is():
     assert list(targets.choose(targets.load(), [targets.DEFAULT_PROFILE])) == [
         "sm_80",
         "sm_90",
-        "gfx90a",
         "gfx942",
     ]
 
@@ -62,7 +61,7 @@ def test_choosing():
     listed = targets.load()
     assert list(targets.choose(listed, ["gfx94*", "gfx90a"])) == ["gfx90a", "gfx942"]
     assert list(targets.choose(listed, ["all"])) == list(listed)
-    assert list(targets.choose(listed, ["founding"])) == ["sm_80", "sm_90", "gfx90a", "gfx942"]
+    assert list(targets.choose(listed, ["founding"])) == ["sm_80", "sm_90", "gfx942"]
     assert list(targets.choose(listed, ["gfx1100", "founding"]))[-1] == "gfx1100"
     with pytest.raises(UsageError, match="crosswarp targets"):
         targets.choose(listed, ["sm_91"])
