@@ -50,6 +50,15 @@ BODIES = {
     "a bound": ("x, count", "for i in range(tl.load(count)):\n        tl.store(x + i, 0.0)", {"count": "*i32:16"}),
     "a mask": ("x, m", "tl.store(x, 1.0, mask=tl.load(m))", {"m": "*i1:16"}),
     "bits": ("x, q", "tl.store(x, (tl.load(q) >> 4) & 15)", {"q": "*i32:16"}),
+    "a name with two roles": (
+        "q, scales, y",
+        "b = tl.load(q)\n    b = (b >> 4) & 15\n    b = b * tl.load(scales)\n    tl.store(y, b)",
+        {"q": "*i32:16", "scales": "*fp32:16"},
+    ),
+    "a value that the next iteration reads": (
+        "x, after", "at = 0\n    for i in range(4):\n        tl.store(x + at, 1.0)\n        at = tl.load(after + at)",
+        {"after": "*i32:16"},
+    ),
     "a lock": ("lock, x", "while tl.atomic_cas(lock, 0, 1) == 1:\n        pass", {"lock": "*i32:16"}),
     "stored integers": ("out", "tl.store(out, tl.program_id(0))", {"out": "*i32:16"}),
     "addresses": (

@@ -7,7 +7,7 @@ NAMES below is a use of the parameter itself; `LOADED` before it is a use of wha
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,10 +106,17 @@ class _Body:
         self._made: dict[str, list[ast.expr]] = {}
         # The ids of those that `+=` adds.
         self._steps: set[int] = set()
-        self._known: dict[int, frozenset[str]] = {}
+        # By the id of a name that is read: what its block has assigned to it before, the last whole value first.
+        self._since: dict[int, list[ast.expr]] = {}
+        self._known: dict[tuple[int, frozenset[str]], frozenset[str]] = {}
         self._inner: dict[str, _Body | None] = {}
         for node in ast.walk(kernel.node):
             self._assign(node)
+        self._reach(kernel.node.body)
+        for node in ast.walk(kernel.node):
+            # In their order, so that no chain of assignments is followed further than to the one before.
+            if isinstance(node, ast.Name) and id(node) in self._since:
+                self._origins(node)
         for node in ast.walk(kernel.node):
             self._look(node)
 
@@ -136,18 +143,49 @@ class _Body:
                 whole = parts is None or len(parts) != len(target.elts)
                 self._note(one, value if whole or parts is None else parts[place])
 
+    def _reach(self, block: Sequence[ast.stmt]) -> None:
+        """Notes for the names that a block reads which of its values they can have: one name may have several roles."""
+        values: dict[str, list[ast.expr]] = {}
+        for statement in block:
+            inner = [
+                one
+                for part in ("body", "orelse", "finalbody")
+                for one in getattr(statement, part, ())
+                if isinstance(one, ast.stmt)
+            ]
+            if inner:
+                # What it assigns may or may not be, and in a loop it comes again.
+                for node in ast.walk(statement):
+                    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                        values.pop(node.id, None)
+                for part in ("body", "orelse", "finalbody"):
+                    self._reach(getattr(statement, part, ()))
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and node.id in values:
+                    self._since[id(node)] = list(values[node.id])
+            for node in ast.walk(statement):
+                stored = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+                if stored and not isinstance(statement, ast.AugAssign):
+                    values.pop(node.id, None)
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                values[statement.targets[0].id] = [statement.value]
+            elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+                values.get(statement.target.id, []).append(statement.value)
+
     def _origins(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> frozenset[str]:
         """The parameters whose value an expression is made of; behind LOADED those that it was loaded through."""
-        key = id(node)
-        if key in self._known:
-            return self._known[key]
-        found = frozenset(self._of(node, seen))
-        if not seen:
-            self._known[key] = found
-        return found
+        key = id(node), seen
+        if key not in self._known:
+            self._known[key] = frozenset(self._of(node, seen))
+        return self._known[key]
 
     def _of(self, node: ast.expr, seen: frozenset[str]) -> Iterable[str]:
         if isinstance(node, ast.Name):
+            if id(node) in self._since:
+                return frozenset().union(
+                    *(self._origins(one, seen) for one in self._since[id(node)])
+                )
             own = {node.id} if node.id in self.found else set()
             if node.id in seen:
                 return own
