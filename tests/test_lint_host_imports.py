@@ -12,6 +12,11 @@ from crosswarp.matrix.linting.api import Api
 
 # Name -> x where a real import found it, a letter for each release, oldest first.
 FOUND = {
+    "triton._C.libtriton.triton": "x----------",
+    "triton._C.libtriton.ir": "-xxxxxxxxxx",
+    "triton._C.libtriton.getenv": "------xxxxx",
+    "triton._C.libtriton.native_specialize_impl": "-------xxxx",
+    "triton._C.libtriton.make_tensordesc_args": "---------xx",
     "triton.ops": "xxx--------",
     "triton.ops.matmul_perf_model.early_config_prune": "xxx--------",
     "triton.ops.matmul_perf_model.estimate_matmul_time": "xxx--------",

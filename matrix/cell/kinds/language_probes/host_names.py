@@ -27,6 +27,7 @@ LISTED = (
     *("triton.language.math", "triton.language.random", "triton.language.semantic"),
     "triton.language.target_info",
     "triton.language.standard",
+    "triton._C.libtriton",
 )
 CLASSES = (
     *("triton.Config", "triton.compiler.ASTSource", "triton.compiler.CompiledKernel"),
@@ -105,12 +106,18 @@ def _in_module(
         return
     for name, thing in sorted(vars(module).items()):
         whole = f"{path}.{name}"
-        if name.startswith("__") or whole in known or isinstance(thing, types.ModuleType):
+        if name.startswith("__") or whole in known:
+            continue
+        if isinstance(thing, types.ModuleType):
+            # A part of a compiled module, which has no file.
+            if thing.__name__ == whole:
+                yield whole, _entry("module")
             continue
         if not _of_triton(thing, path, name):
             continue
-        # The functions of the language have theirs under `tl.`.
-        yield whole, _described(thing, _none if path.startswith("triton.language") else signature)
+        # The functions of the language have theirs under `tl.`, and compiled ones have none.
+        has_none = path.startswith(("triton.language", "triton._C."))
+        yield whole, _described(thing, _none if has_none else signature)
 
 
 def _of_triton(thing: Any, path: str, name: str) -> bool:
