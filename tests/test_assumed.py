@@ -138,6 +138,17 @@ def test_what_is_assumed_is_marked_and_tried_in_other_ways(tmp_path):
     assert len({one.program for one in found.attempts}) == len(found.attempts)
 
 
+def test_a_number_that_the_kernel_compares_with_is_tried_next(tmp_path):
+    path = tmp_path / "kernels.py"
+    body = "if BATCH_SIZE == 1:\n        a = 1.0\n    tl.store(x, a)"
+    path.write_text(
+        f"{HEAD}@triton.jit\ndef k(x, BATCH_SIZE: tl.constexpr):\n    {body}\n", "utf-8"
+    )
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    sizes = [str(one).partition("BATCH_SIZE=")[2] for one in found.attempts]
+    assert sizes[:2] == ["128", "1"]
+
+
 KERNEL = "def k(x):\n    tl.store(x, 1.0)\n"
 SPELLINGS = {
     "called": f"{KERNEL}\nf = triton.jit(k)\n",

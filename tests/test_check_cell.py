@@ -54,10 +54,10 @@ def settled(monkeypatch):
     A pair of verdicts is that without compat and that with it.
     """
 
-    def go(*verdicts, assumed=("x",), again=1, kind="constexpr"):
+    def go(*verdicts, assumed=("x",), again=1, kind="constexpr", assigns=()):
         typed = [{"name": "x", "type": kind}]
         tried = [{"assumed": list(assumed), "arguments": typed} for _ in verdicts]
-        kernels = {"k": {"cases": {"c": {"attempts": tried}}}}
+        kernels = {"k": {"cases": {"c": {"attempts": tried}}, "assigns": assigns}}
         spec = AskedCheck(check={"kernels": kernels, "kernel_limit": 90})
         unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
         ran = []
@@ -92,6 +92,11 @@ def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
     # Once in each mode.
     assert place == 0 and ran == [0, 0] and not any(one.broken for one in items)
+
+
+def test_a_name_that_the_kernel_defines_for_some_constants_may_be_there_with_another(settled):
+    items, place, ran = settled(NAME, PASS, assigns=("a",))
+    assert place == 1 and ran == [0, 1] and not any(one.broken for one in items)
 
 
 def test_what_fails_whatever_is_assumed_may_pass_with_compat_under_another_assumption(settled):

@@ -72,7 +72,10 @@ _FLOATS = ("fp16", "bf16", "fp32")
 
 @dataclass(frozen=True)
 class Assumption:
-    """A change to the first assumption: sizes, dtype of tensors, flags, and whether unknown scalars change sides."""
+    """A change to the first assumption: sizes, dtype of tensors, flags, and whether unknown scalars change sides.
+
+    With `compared` a constant has the number that the kernel compares it with, although its name is that of a size.
+    """
 
     size: int = 0
     dtype: str = ""
@@ -80,6 +83,7 @@ class Assumption:
     scalars: bool = False
     alone: bool = False
     unset: bool = False
+    compared: bool = False
 
 
 def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
@@ -88,6 +92,7 @@ def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
     yield Assumption()
     if integers:
         yield Assumption(dtype="i8")
+    yield Assumption(compared=True)
     yield Assumption(dtype=other)
     yield Assumption(size=_DEFAULT_SIZE, alone=True)
     yield Assumption(size=16)
@@ -240,7 +245,7 @@ class Assuming:
         )
         if not number or (_BOOL.search(name) and not facts & {SIZE, INDEX}):
             return {"value": other.flags}, "it is a condition"
-        if use.numbers and not facts & {SIZE} and not self._is_size(name):
+        if use.numbers and not facts & {SIZE} and (other.compared or not self._is_size(name)):
             return {"value": use.numbers[0]}, "the kernel compares it with that"
         if written is not None and not other.alone and not other.size:
             if SIZE in facts and written[0] & (written[0] - 1):

@@ -115,7 +115,7 @@ class _Body:
         self._reach(kernel.node.body)
         for node in ast.walk(kernel.node):
             # In their order, so that no chain of assignments is followed further than to the one before.
-            if isinstance(node, ast.Name) and id(node) in self._since:
+            if isinstance(node, ast.expr) and id(node) in self._since:
                 self._origins(node)
         for node in ast.walk(kernel.node):
             self._look(node)
@@ -165,9 +165,9 @@ class _Body:
                 if isinstance(node, ast.Name) and node.id in values:
                     self._since[id(node)] = list(values[node.id])
             for node in ast.walk(statement):
-                stored = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-                if stored and not isinstance(statement, ast.AugAssign):
-                    values.pop(node.id, None)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+                    if not isinstance(statement, ast.AugAssign):
+                        values.pop(node.id, None)
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 values[statement.targets[0].id] = [statement.value]
             elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):

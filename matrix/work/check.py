@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,7 @@ class Check(Work):
                     "function": by_name[inferred.kernel].node.name,
                     "within": by_name[inferred.kernel].within,
                     "tuned": bool(inferred.tunes),
+                    "assigns": _assigned(by_name[inferred.kernel].node),
                     "backend": gluon.backend(self.source, by_name[inferred.kernel]),
                     "cases": {
                         signature.id: {"attempts": [other.told() for other in signature.attempts]}
@@ -90,6 +92,12 @@ class Check(Work):
 
     def judge(self, records: Sequence[Record], issues: Sequence[Issue]) -> Accepted:
         return Accepted()
+
+
+def _assigned(function: ast.AST) -> list[str]:
+    """The names that a function assigns somewhere: whether one is defined may depend on its constants."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return sorted({name.id for name in names if isinstance(name.ctx, ast.Store)})
 
 
 def label(at_hand: Here) -> str:

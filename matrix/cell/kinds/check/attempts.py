@@ -7,7 +7,7 @@ that dies each time. Any other failure is reported as unknown, with the message 
 import re
 import time
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Tuple
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
@@ -25,6 +25,7 @@ _ANYWAY = re.compile(
     r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |(?:has|have) been removed|is deprecated|"
     r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError"
 )
+_UNDEFINED = re.compile(r"(\w+)'? is not defined")
 # The compiler's own failures, after the language has accepted the program.
 _COMPILER = re.compile(
     r"PassManager::run failed|failed to (?:translate|legalize)|LLVM ERROR|Internal Triton PTX"
@@ -120,7 +121,8 @@ def settle(unit: List[Item], spec: AskedCheck, limit: Limit) -> Tuple[List[Item]
     ):
         return unit, None
     place, decided, seen = _tried(first, spec, attempts, limit)
-    if decided and seen and _whatever_is_assumed(seen[-1]) and len(unit) > 1:
+    assigns = check["kernels"][first.kernel].get("assigns") or ()
+    if decided and seen and _whatever_is_assumed(seen[-1], assigns) and len(unit) > 1:
         # With compat it may pass, and that says which assumption is right.
         other, decided, seen = _tried(unit[-1], spec, attempts, limit)
         if not decided:
@@ -140,6 +142,7 @@ def _tried(
     key = f"{item.kernel}/{item.case}"
     known = chosen.get(key, 0)
     seen: List[Verdict] = []
+    assigns = spec.check["kernels"][item.kernel].get("assigns") or ()
     # With a wrong value one attempt may take for ever; the others are to have their turn.
     part = 0.5 if len(attempts) > 1 else 1.0
     for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
@@ -149,7 +152,7 @@ def _tried(
         mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
             verdict.outcome == "timeout" and _is_a_guess(attempts[place])
         )
-        if not mendable or _whatever_is_assumed(verdict):
+        if not mendable or _whatever_is_assumed(verdict, assigns):
             return place, True, seen
         if limit.over:
             break
@@ -177,8 +180,12 @@ def _quiet(config: str, verdict: Verdict, seconds: float) -> None:
     pass
 
 
-def _whatever_is_assumed(verdict: Verdict) -> bool:
+def _whatever_is_assumed(verdict: Verdict, assigns: Collection[str]) -> bool:
     if verdict.outcome not in ("api-error", "compile-error"):
+        return False
+    undefined = _UNDEFINED.search(f"{verdict.fingerprint}\n{verdict.message}")
+    if undefined is not None and undefined[1] in assigns:
+        # With another constant the kernel may define it.
         return False
     # A launch that is refused is due to the way it was launched here.
     return verdict.phase not in ("bind", "launch") and bool(
