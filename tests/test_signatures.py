@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.signatures import finding, given, gluon, infer, source
+from crosswarp.matrix.signatures import evaluation, finding, given, gluon, infer, source
 
 HEAD = """
 import torch
@@ -461,3 +461,23 @@ def test_a_launcher_that_is_passed_a_kernel_launches_it(inferred):
         """,
     )
     assert str(found) == "x *fp32:16, y *fp32:16, n=100 i32, BLOCK=64, num_warps=2, num_stages=1"
+
+
+def test_functions_that_call_each_other_often_are_followed_once(tmp_path, monkeypatch):
+    text = "import torch\nimport triton\n\n@triton.jit\ndef k(x, n):\n    pass\n\ndef f0(x, n):\n    k[(1,)](x, n)\n"
+    for place in range(1, 10):
+        calls = f"    f{place - 1}(x, n)\n" * 3
+        text += f"\ndef f{place}(x, n):\n{calls}"
+    text += "\ndef main():\n    f9(torch.ones(4, dtype=torch.float16), 8)\n"
+    path = tmp_path / "kernels.py"
+    path.write_text(text, "utf-8")
+    steps = []
+    own = evaluation.Evaluation._kind
+
+    def counted(self, node, scope, depth):
+        steps.append(node)
+        return own(self, node, scope, depth)
+
+    monkeypatch.setattr(evaluation.Evaluation, "_kind", counted)
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    assert str(found) == "x *fp16:16, n=8 i32" and len(steps) < 1000

@@ -28,6 +28,8 @@ from crosswarp.matrix.signatures.tensors import MAKERS, Tensors, shape
 
 # Longer ways are not followed, nor bigger numbers made.
 _DEEPEST = 24
+# Steps for one argument: where many calls lead to each other, the number of ways doubles with each.
+_MOST_STEPS = 3000
 _BIGGEST = 2**63
 # Only tensors have these.
 _OF_TENSORS = {
@@ -53,10 +55,16 @@ class Evaluation(Tensors):
         self._paths: dict[int, dict[int, Path_]] = {}
         self._calls = dict(calls(source))
         self._following: set[tuple[int, str, int]] = set()
+        # Kinds of names, each computed without being cut off; and how often something was.
+        self._kinds: dict[tuple[int, str, int], Kind] = {}
+        self._cut_off = 0
+        self._steps = 0
 
     def kind(self, node: ast.expr | None, scope: Scope, depth: int = 0) -> Kind:
         """Returns the kind of the expression `node` in `scope`."""
-        if node is None or depth > _DEEPEST:
+        self._steps = self._steps + 1 if depth else 0
+        if node is None or depth > _DEEPEST or self._steps > _MOST_STEPS:
+            self._cut_off += 1
             return UNKNOWN
         try:
             return self._kind(node, scope, depth + 1)
@@ -188,13 +196,20 @@ class Evaluation(Tensors):
 
     def _name(self, name: str, line: int, node: ast.expr, scope: Scope, depth: int) -> Kind:
         key = (id(scope.function), name, line)
+        if key in self._kinds:
+            return self._kinds[key]
         if key in self._following:
+            self._cut_off += 1
             return UNKNOWN
+        before = self._cut_off
         self._following.add(key)
         try:
-            return self._reached(name, line, node, scope, depth)
+            found = self._reached(name, line, node, scope, depth)
         finally:
             self._following.discard(key)
+        if self._cut_off == before:
+            self._kinds[key] = found
+        return found
 
     def _reached(self, name: str, line: int, node: ast.expr, scope: Scope, depth: int) -> Kind:
         body = self._source.tree if scope.function is None else scope.function
