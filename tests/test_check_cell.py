@@ -226,6 +226,26 @@ def test_of_a_tuned_kernel_those_in_time_are_compiled(until, left):
     assert list(Tuned.configs) == left and len(Tuned.configs) == 3
 
 
+@pytest.mark.parametrize(
+    "prune, left",
+    [
+        (lambda configs, named, **words: configs[1:], [1, 2]),
+        (lambda configs, named, **words: configs[named["x"].shape[1] :], [0, 1, 2]),
+        (lambda configs, named, **words: [], [0, 1, 2]),
+    ],
+)
+def test_a_files_pruning_may_fail_for_shapes_that_are_not_real(prune, left):
+    class Tuned:
+        configs = [0, 1, 2]
+        early_config_prune = staticmethod(prune)
+
+    class Tensor:
+        shape = (64,)
+
+    launching._limit(Tuned, 0, math.inf)
+    assert list(Tuned.early_config_prune(Tuned.configs, {"x": Tensor}, n=1)) == left
+
+
 @pytest.fixture
 def stood_in(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))

@@ -1,5 +1,7 @@
 """A launch of a kernel with arguments of which only the types count: nothing is executed."""
 
+import contextlib
+import functools
 import importlib
 import math
 import time
@@ -197,6 +199,20 @@ class _InTime(List[Any]):
             yield config
 
 
+def _in_time(configs: Sequence[Any], until: float) -> _InTime:
+    made = _InTime(configs)
+    made.until = until
+    return made
+
+
+def _pruned(prune: Any, until: float, configs: Sequence[Any], *args: Any, **kwargs: Any) -> _InTime:
+    """Return the configurations that a file's own function leaves; all, if it fails for a shape that is not real."""
+    left: List[Any] = []
+    with contextlib.suppress(Exception):
+        left = list(prune(configs, *args, **kwargs))
+    return _in_time(left or configs, until)
+
+
 def _limit(kernel: Any, most: int, until: float) -> None:
     """Leave an autotuned kernel that many of its configurations, from the first to the last; 0: all."""
     while kernel is not None:
@@ -205,6 +221,8 @@ def _limit(kernel: Any, most: int, until: float) -> None:
             if 0 < most < len(configs):
                 step = (len(configs) - 1) / max(most - 1, 1)
                 configs = [configs[round(place * step)] for place in range(most)]
-            kernel.configs = _InTime(configs)
-            kernel.configs.until = until
+            kernel.configs = _in_time(configs, until)
+            prune = attribute(kernel, "early_config_prune")
+            if callable(prune):
+                kernel.early_config_prune = functools.partial(_pruned, prune, until)
         kernel = getattr(kernel, "fn", None)
