@@ -23,7 +23,7 @@ def clock(monkeypatch):
     ("done", "of", "seconds", "told"),
     [
         (0, 10, 60, ""), (1, 10, 2, ""), (10, 10, 60, ""), (5, 10, 60, "about 60 s left"),
-        (10, 100, 60, "about 9 min left"),
+        (10, 100, 60, "about 9 min left"), (1, 2304, 56, ""), (31, 2304, 104, ""), (120, 2400, 60, "about 19 min left"),
     ],
 )  # fmt: skip
 def test_what_is_left(done, of, seconds, told):

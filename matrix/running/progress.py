@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 _QUIET_SECONDS = 30.0
 _COUNTING_SECONDS = 10.0
-# Before that the pace is that of the first cases alone.
+# Before that the pace is that of the first cases alone, which are the longest.
 _LEAST_SECONDS = 5.0
+_LEAST_SHARE = 0.05
 
 
 def counts(outcomes: Mapping[str, int]) -> str:
@@ -37,7 +38,7 @@ def counts(outcomes: Mapping[str, int]) -> str:
 
 def left(done: int, of: int, seconds: float) -> str:
     """`about 4 min left`, as it has gone so far; empty while too little is known."""
-    if done < 1 or seconds < _LEAST_SECONDS or done >= of:
+    if done < max(1, _LEAST_SHARE * of) or seconds < _LEAST_SECONDS or done >= of:
         return ""
     rest = seconds / done * (of - done)
     return f"about {rest:.0f} s left" if rest < 90 else f"about {rest / 60:.0f} min left"
