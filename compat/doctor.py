@@ -253,7 +253,7 @@ def _about_torch(report: Dict[str, Any], say: Any) -> None:
     if torch is None:
         return
     if torch["error"]:
-        say("problem", "torch", f"import torch fails: {torch['error']}", "Mend or reinstall torch.")
+        say("problem", "torch", f"import torch fails: {torch['error']}", "Reinstall torch.")
     if torch["agrees"] is False:
         wanted = ", ".join(torch["asks_for"])
         say("note", "torch", f"torch {torch['version']} asks for {wanted}; here is Triton {triton['version']}.",

@@ -122,7 +122,7 @@ def go(here, command, monkeypatch):
 def test_parts_are_gathered_merged_and_taken_from(go, here):
     engine = Inline()
     status, said = go(engine)
-    assert status == 1 and "2 of 2 shares" in said
+    assert status == 1 and "2 of 2 shards" in said
     assert engine.ran == ["triton-3.2.0-1-of-2", "triton-3.2.0-2-of-2"]
     found = content(here / "store.db")
     assert found["run"][:2] == ("finished", 1) and len(found["cells"]) == CASES
@@ -141,7 +141,7 @@ def test_parts_are_gathered_merged_and_taken_from(go, here):
 def test_a_death_is_a_result_and_the_same_command_goes_on(go, here):
     lost = "triton-3.2.0-2-of-2"
     status, said = go(Inline(dies=[lost]))
-    assert status == 1 and "1 of 2 shares came" in said and "node down" in said
+    assert status == 1 and "1 of 2 shards came" in said and "node down" in said
     found = content(here / "store.db")
     assert found["run"][0] == "incomplete" and any(
         "shard 2 of 2 is missing" in n[2] for n in found["notes"]
@@ -156,7 +156,7 @@ def test_a_death_is_a_result_and_the_same_command_goes_on(go, here):
 def test_ctrl_c_keeps_what_had_come(go, here):
     stopped = Inline(stop_after=1)
     status, said = go(stopped)
-    assert status == 130 and stopped.cancelled and "1 of 2 shares are kept" in said
+    assert status == 130 and stopped.cancelled and "1 of 2 shards are kept" in said
     again = Inline()
     go(again)
     assert len(again.ran) == 1 and len(content(here / "store.db")["cells"]) == CASES
@@ -277,11 +277,11 @@ def test_a_slurm_array(here, command, slurm):
     # The second task is lost with its node.
     (slurm.parent / "slurm-lose").write_text("1")
     status, out, said = command(*arguments)
-    assert status == 1 and "1 of 2 shares came" in out and "NODE_FAIL" in said
+    assert status == 1 and "1 of 2 shards came" in out and "NODE_FAIL" in said
     array = (slurm / "sbatch").read_text()
     assert "--array=0-1%1" in array and "--no-requeue" in array
     status, _, said = command(*arguments)
-    assert "1 of 2 shares are there" in said
+    assert "1 of 2 shards are there" in said
     found = content(here / "store.db")
     assert found["run"][0] == "finished" and len(found["cells"]) == CASES
 
@@ -313,7 +313,7 @@ def test_a_cluster_that_is_not_there(here, command, monkeypatch):
     assert status == 3 and "sbatch" in said
 
 
-# Of the options of `run`: what a share is given resolved (`asked.words`), and what is of this machine alone.
+# Of the options of `run`: what a shard is given resolved (`asked.words`), and what is of this machine alone.
 RESOLVED = {
     "quick", "columns", "targets", "lanes", "modes", "kernels", "cases", "sanitize", "sample", "estimate", "batch",
     "warps",

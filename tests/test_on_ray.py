@@ -97,7 +97,7 @@ def parent(pid):
 def test_the_same_store_from_1_2_and_8_workers_and_after_one_was_killed(go):
     for workers in (1, 2):
         status, said = go(str(workers), workers)
-        assert status == 1 and f"{SHARDS} of {SHARDS} shares" in said, said
+        assert status == 1 and f"{SHARDS} of {SHARDS} shards" in said, said
     found = content(go.folder / "1.db")
     assert found == content(go.folder / "2.db")
     assert found["run"][0] == "finished" and len(found["cells"]) == 10
@@ -139,7 +139,7 @@ def test_the_same_store_from_1_2_and_8_workers_and_after_one_was_killed(go):
     ((share, worker),) = victims
     assert (
         status == 1
-        and f"{SHARDS - 1} of {SHARDS} shares came" in said
+        and f"{SHARDS - 1} of {SHARDS} shards came" in said
         and "its worker died" in said
     )
     # It was not tried again, and what the worker had begun is gone with it.
@@ -152,5 +152,5 @@ def test_the_same_store_from_1_2_and_8_workers_and_after_one_was_killed(go):
     assert short["run"][0] == "incomplete" and len(short["cells"]) == 10 - 3
     never.touch()
     status, said = go("8", 8)
-    assert f"{SHARDS - 1} of {SHARDS} shares are there" in said
+    assert f"{SHARDS - 1} of {SHARDS} shards are there" in said
     assert content(go.folder / "8.db") == found

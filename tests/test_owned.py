@@ -195,7 +195,7 @@ def test_a_users_failure_fails_her_run_with_its_owner_and_the_next_step(ran, why
     for ours in (
         "FAILS UNEXPECTEDLY",
         "WRONG WINDOW",
-        "Mend the shim",
+        "Correct the shim",
         "all known upstream",
     ):
         assert ours not in text, text

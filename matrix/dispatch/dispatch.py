@@ -80,7 +80,7 @@ def dispatch(
     reused = len(shares) - len(left)
     if reused:
         say(
-            f"{reused} of {len(shares)} shares are there from a run that was not finished; --fresh runs them again"
+            f"{reused} of {len(shares)} shards are there from a run that was not finished; --fresh runs them again"
         )
     died: dict[str, str] = {}
     if left:
@@ -90,7 +90,7 @@ def dispatch(
     parts = [path for share in shares if (path := _path(folder, share)).is_file()]
     if not parts:
         reasons = "\n".join(f"{name}: {why}" for name, why in died.items())
-        raise EnvironmentFailed(f"No share came to anything:\n{reasons}\nMend that, and run again.")
+        raise EnvironmentFailed(f"No shard gave a result:\n{reasons}\nCorrect that, and run again.")
     order = sorted((share.job for share in shares), key=lambda job: job.name)
     merged = merge(parts, into, issues, argv, order)
     with Store(into) as store:
@@ -121,12 +121,12 @@ def _gather(
                     say(f"{task.name}: {why}")
                 elif isinstance(ended, Ended):
                     say(
-                        f"{task.name}: done in {ended.seconds:.0f} s on {ended.host} ({done} of {of} shares)"
+                        f"{task.name}: done in {ended.seconds:.0f} s on {ended.host} ({done} of {of} shards)"
                     )
     except KeyboardInterrupt:
         engine.cancel()
         raise Cancelled(
-            f"Cancelled. {done} of {of} shares are kept; the same command goes on with the others."
+            f"Cancelled. {done} of {of} shards are kept; the same command goes on with the others."
         ) from None
     except BaseException:
         engine.cancel()

@@ -47,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     for name, meaning in (
         ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
-        ("bad", "a release where it is red; older than the good one, to find what mended it"),
+        ("bad", "a release where it is red; older than the good one, to find the fix"),
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), help=meaning)
     among = parser.add_mutually_exclusive_group()

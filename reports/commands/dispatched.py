@@ -1,4 +1,4 @@
-"""`crosswarp run --on`: the same run, cut into shares for many machines, gathered and merged here."""
+"""`crosswarp run --on`: the same run, cut into shards for many machines, gathered and merged here."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("on many machines (docs/scale.md)")
     group.add_argument(
         "--on", metavar="ENGINE",
-        help=f"hand it out in shares, gather what they make and merge it: {engines.NAMES}. `ray` is the cluster of "
+        help=f"hand it out in shards, gather what they make and merge it: {engines.NAMES}. `ray` is the cluster of "
         "RAY_ADDRESS, or one on this machine. Given again, it goes on with what is missing",
     )  # fmt: skip
     group.add_argument(
         "--shards", type=positive, metavar="N",
-        help="shares of each column (default: as the store's times say, five minutes each)",
+        help="shards of each column (default: as the store's times say, five minutes each)",
     )  # fmt: skip
     group.add_argument(
-        "--workers", type=positive, metavar="N", help="shares at a time at most (default: all)"
+        "--workers", type=positive, metavar="N", help="shards at a time at most (default: all)"
     )
     group.add_argument(
         "--envs", type=Path, metavar="DIR",
@@ -69,11 +69,11 @@ def check(options: argparse.Namespace) -> None:
         if given
     ]  # fmt: skip
     if wrong:
-        raise UsageError(f"--on hands a run out in shares by itself. Leave out {', '.join(wrong)}.")
+        raise UsageError(f"--on hands a run out in shards by itself. Leave out {', '.join(wrong)}.")
 
 
 def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
-    """`plan`: of the whole, with as many jobs as a share has."""
+    """`plan`: of the whole, with as many jobs as a shard has."""
     cut = shares.cut(_costs(options, plan), asked.words(options), options.shards)
     check_work(options.work)
     work = options.work.absolute()
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, plan: Plan, argv: Sequence[str]) -> int:
     if done.died or done.merged.missing:
         lost = len(done.died) or len(done.merged.missing)
         print(
-            f"\n{len(cut) - lost} of {len(cut)} shares came. The same command runs what is missing."
+            f"\n{len(cut) - lost} of {len(cut)} shards came. The same command runs what is missing."
         )
     return done.merged.exit_code
 

@@ -115,7 +115,7 @@ def add_triton(group: argparse._ActionsContainer, meaning: str) -> None:
 
 
 def to_workers(group: argparse._ActionsContainer) -> Callable[..., None]:
-    """Adds an option to `group` that whoever runs a share of a run is given as it was written (`for_workers`)."""
+    """Adds an option to `group` that whoever runs a shard of a run is given as it was written (`for_workers`)."""
 
     def add(*names: str, **about: Any) -> None:
         group.add_argument(*names, **about).to_workers = True  # type: ignore[attr-defined]
@@ -213,7 +213,7 @@ def at_hand(
 def add_shard(group: argparse._ActionsContainer, what: str) -> None:
     group.add_argument(
         "--shard", metavar="K/N",
-        help=f"the K-th of N shares of each column's {what}, to be merged: crosswarp merge",
+        help=f"the K-th of N shards of each column's {what}, to be merged: crosswarp merge",
     )  # fmt: skip
 
 

@@ -171,7 +171,7 @@ def _unexpected(view: View) -> list[str]:
             + (
                 ""
                 if verdict.theirs
-                else "\n  Mend the shim, or narrow what issues.toml promises of it."
+                else "\n  Correct the shim, or narrow what issues.toml promises of it."
             )
         )
     if unexpectedly_green:
