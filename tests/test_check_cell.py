@@ -205,6 +205,15 @@ def test_what_had_less_than_its_full_time_is_no_timeout():
     assert telling.configurations == 0
 
 
+def test_a_worker_goes_on_where_the_import_said_nothing_of_configurations(monkeypatch, tmp_path):
+    unit = [Item("sm_90", "compile", "bare", name, "c", "not here") for name in "kl"]
+    check = {"kernel_limit": 90, "kernels": dict.fromkeys("kl", {"cases": {"c": {"attempts": []}}})}
+    asked = AskedCheck(records=str(tmp_path / "records"), check=check)
+    monkeypatch.setattr(check_cell, "_taken", lambda places: [0, 1])
+    assert check_cell._worker(0, [unit[:1], unit[1:]], asked) == 0
+    assert (tmp_path / "records").read_text().count("unsupported") == 2
+
+
 def test_configurations_are_counted():
     class Kept:
         @staticmethod

@@ -274,7 +274,7 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
                 stream, assumption, check.get("absent") or [], partial(limit.late, spec=within)
             )
             run_and_tell(item, within, telling)
-            expected = check["compiled"].get(item.kernel, 0)
+            expected = check.get("compiled", {}).get(item.kernel, 0)
             if limit.over and 0 < telling.configurations < expected:
                 stream.write(
                     protocol.Note(
