@@ -75,6 +75,14 @@ def test_a_kernel_is_reached_although_its_package_stumbles_over_a_stand_in(
     assert imported(text, "pack", "below") == (True, True, "")
 
 
+def test_a_kernel_is_reached_although_other_code_of_its_package_fails(imported, tmp_path):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("from . import broken\n")
+    (tmp_path / "pack" / "broken.py").write_text("import triton\n\ntriton.no_such_name\n")
+    (tmp_path / "pack" / "beside.py").write_text("LEVEL = 3\n")
+    assert imported("from .beside import LEVEL\nlater = LEVEL\n", "pack") == (True, True, "")
+
+
 def test_an_import_begins_anew_with_each_stand_in(imported):
     text = "import no_such_package\nimport another_such_package\nlater = 1\n"
     assert imported(text, "pack") == (True, True, "")

@@ -127,7 +127,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}
+            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}, ""
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
@@ -145,7 +145,9 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             verdict, certain = as_data(_lacking(step)), True
         named = check["absent"]
         tuned = {name: launching.configurations(one) for name, one in found.items()}
-        return verdict, ended, lacking, watch.found([check["root"]]), using, named, certain, tuned
+        imported = watch.found([check["root"]])
+        package = check.get("package", "")
+        return verdict, ended, lacking, imported, using, named, certain, tuned, package
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
@@ -157,7 +159,13 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
         )
         return dict.fromkeys(everything, as_data(dead))
-    verdict, ended, lacking, modules, using, check["absent"], certain, tuned = outcome.value
+    verdict, ended, lacking, modules, using, check["absent"], certain, tuned, package = (
+        outcome.value
+    )
+    if package:
+        stream.write(
+            protocol.Note(f"{package}. Its kernels are checked without the package's code.")
+        )
     most = check["configurations"]
     check["compiled"] = {
         name: min(most or count, count) for name, count in tuned.items() if count > 1

@@ -13,6 +13,7 @@ import inspect
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Dict, List, Optional, Tuple
 
 from crosswarp.matrix.cell.plain import attribute, text_of, type_name
@@ -233,7 +234,14 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     """Its package first, as an import does it; the module itself is kept although its import ends."""
     name = check["module"]
     package, _, last = name.rpartition(".")
-    parent = importlib.import_module(package)
+    try:
+        parent = importlib.import_module(package)
+    except Exception as raised:
+        if absent.lacking(raised):
+            raise
+        # The file may need nothing of what its package runs before it.
+        check["package"] = f"{package} cannot be imported: {type_name(raised)}: {text_of(raised)}"
+        parent = _of_folders(package)
     known = sys.modules.get(name)
     if known is not None:
         return known, None
@@ -243,6 +251,21 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     if error is None:
         setattr(parent, last, module)
     return module, error
+
+
+def _of_folders(package: str) -> ModuleType:
+    """Return the package, and make its parents, as modules that find those in their folders and hold nothing else."""
+    parts = package.split(".")
+    for level in range(1, len(parts) + 1):
+        name = ".".join(parts[:level])
+        if name not in sys.modules:
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.submodule_search_locations is None:
+                raise ImportError(f"{name} is no package")
+            made = ModuleType(name)
+            made.__path__ = list(spec.submodule_search_locations)
+            sys.modules[name] = made
+    return sys.modules[package]
 
 
 def _executed(
