@@ -65,6 +65,7 @@ def test_what_another_program_says_in_the_same_words_is_never_certain(text):
         "OSError: [Errno 28] No space left on device: '/home/me/data.bin'",
         "Segmentation fault (core dumped)",
         "triton 3.2.0 installed\nAll tests passed, 0 errors",
+        'TypeError: can only concatenate list (not "tuple") to list',
     ],
 )
 def test_python_s_errors_and_folders_of_that_name_are_not_answered(text):

@@ -27,6 +27,11 @@ PYTHONS = re.compile(
     r"(?:is not|has no attribute \W*(?!\W|create_|to_tensor))"
     r"|unsupported operand(?!.*NotImplementedType)|.{0,40}not supported between)"
 )
+# The classes of Python's own errors, with a text that names nothing of Triton's.
+BUILT_IN = re.compile(
+    r"^(?:Type|Value|Key|Index|Attribute|Name|Import|OS|Assertion|Recursion|Memory|Syntax|Unicode\w+)Error:"
+    r"(?!.*(?:[Tt]riton|\btl\.|constexpr|JITFunction|[Aa]utotun|kernel|warp|ptxas|inductor|gluon))"
+)
 
 
 def from_issues(
@@ -56,7 +61,9 @@ def from_issues(
     uncovered = bool(facts.triton) and not within(facts.triton, COVERED)
     for order, match in enumerate(matches):
         line = places.get(match.line) or log.lines[-1]
-        if not log.framed_in(line.failure) and PYTHONS.search(match.line):
+        if not log.framed_in(line.failure) and (
+            PYTHONS.search(match.line) or not match.exact and BUILT_IN.search(match.line)
+        ):
             continue
         targets = tuple(match.issue.targets)
         elsewhere = bool(facts.target) and targets != ("*",) and not is_one(facts.target, targets)

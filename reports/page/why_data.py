@@ -70,6 +70,7 @@ _RULES = {
     "passing": error_text.PASSING, "others": error_text.OTHERS, "place": error_text.PLACE,
     "generated": error_text.GENERATED,
     "triton": error_text.TRITON, "torch": error_text.TORCH, "sm": error_text.SM, "pythons": issue_answers.PYTHONS,
+    "builtIn": issue_answers.BUILT_IN,
     "written": cause_ranking.WRITTEN,
     "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
     "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,

@@ -312,7 +312,7 @@
       const uncovered = Boolean(facts.triton) && !inWindow(facts.triton, this.limits.covered);
       matches.forEach((match, order) => {
         const line = places.get(match.line) || log.lines[log.lines.length - 1], issue = match.issue;
-        if (!log.framedIn(line.failure) && this.rules.pythons.test(match.line)) return;
+        if (!log.framedIn(line.failure) && (this.rules.pythons.test(match.line) || (!match.exact && this.rules.builtIn.test(match.line)))) return;
         const targets = issue.targets, elsewhere = Boolean(facts.target) && !(targets.length === 1 && targets[0] === "*") && !isOne(facts.target, targets);
         const beside = places.has(match.line) ? shared.has(line.number) : shared.size > 0;
         const alike = this.limits.alike;
