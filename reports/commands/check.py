@@ -264,7 +264,7 @@ def _compiled(
     built: Sequence[columns.Column],
     shown: _Lines,
 ) -> Checked:
-    """`checked` with what the environments said: the installed one first."""
+    """`checked` with the answers of the environments, that of the installed one first."""
     began = time.monotonic()
     found: list[Record] = []
     asked_columns: list[Column] = []

@@ -149,10 +149,10 @@ def _tried(
         chosen[key] = place
         verdict = _attempt(replace(item, guarded=True), limit.spec(part))
         seen.append(verdict)
-        mendable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
+        avoidable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
             verdict.outcome == "timeout" and _is_a_guess(attempts[place])
         )
-        if not mendable or _whatever_is_assumed(verdict, assigns):
+        if not avoidable or _whatever_is_assumed(verdict, assigns):
             return place, True, seen
         if limit.over:
             break
