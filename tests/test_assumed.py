@@ -149,6 +149,12 @@ def test_a_number_that_the_kernel_compares_with_is_tried_next(tmp_path):
     assert sizes[:2] == ["128", "1"]
 
 
+@pytest.mark.parametrize("named", ["RELU = tl.constexpr(3)", "RELU: tl.constexpr = 3", "RELU = 3"])
+def test_a_constant_of_the_module_that_the_kernel_compares_with_is_assumed(assumed, named):
+    kernel = "@triton.jit\ndef k(x, ACT_TYPE: tl.constexpr):\n    if ACT_TYPE == RELU:\n        tl.store(x, 1.0)\n"
+    assert assumed(f"{named}\n\n{kernel}")["ACT_TYPE"] == "3"
+
+
 KERNEL = "def k(x):\n    tl.store(x, 1.0)\n"
 SPELLINGS = {
     "called": f"{KERNEL}\nf = triton.jit(k)\n",

@@ -230,7 +230,8 @@ class Assuming:
             return None
         if lower in _WARPS:
             return {"value": _WARPS[lower]}, "its name"
-        if DTYPE in facts or re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name):
+        by_name = not use.numbers and re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name)
+        if DTYPE in facts or by_name:
             element = "float32" if "acc" in lower or not other.dtype else _torch(other.dtype)
             return {"dtype": element}, "it is used as a dtype"
         if PIECES in facts and use.elements:

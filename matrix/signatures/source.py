@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -112,6 +113,25 @@ class Source:
     aliases: dict[str, str] = field(default_factory=dict)
     kernels: list[Kernel] = field(default_factory=list)
     functions: dict[str, Function] = field(default_factory=dict)
+
+    @functools.cached_property
+    def constants(self) -> dict[str, ast.Constant]:
+        """The names of the module that stand for a constant: ``NAME = 3``, ``NAME = tl.constexpr(3)``."""
+        found: dict[str, ast.Constant] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign):
+                targets = statement.targets
+            elif isinstance(statement, ast.AnnAssign):
+                targets = [statement.target]
+            else:
+                continue
+            value = statement.value
+            if isinstance(value, ast.Call) and self.full(value.func).endswith(".constexpr"):
+                value = value.args[0] if value.args else None
+            for target in targets:
+                if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
+                    found[target.id] = value
+        return found
 
     def full(self, node: ast.expr) -> str:
         """`triton.language.float16` for ``tl.float16``; empty for an expression that is no name."""

@@ -339,6 +339,8 @@ class _Body:
             use = self.found[one.id]
             for other in sides:
                 for constant in other.elts if isinstance(other, (ast.Tuple, ast.List)) else [other]:
+                    if isinstance(constant, ast.Name) and constant.id not in self.found:
+                        constant = self._source.constants.get(constant.id, constant)
                     if not isinstance(constant, ast.Constant):
                         continue
                     if isinstance(constant.value, str):
