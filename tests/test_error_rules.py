@@ -161,6 +161,16 @@ def test_the_source_that_a_traceback_shows_was_not_said():
     assert not any(one.certain for one in found(alone))
 
 
+def test_the_source_that_triton_points_at_was_not_said():
+    text = (
+        '    tl.device_assert((0 <= ids) & (ids < 7), "index out of bounds: 0 <= ids < 7")\n'
+        "    ^\n"
+        "AttributeError(\"'NoneType' object has no attribute 'f_code'\")\n"
+    )
+    assert found(text)[0].id == "device-assert-frame"
+    assert [line.quoted for line in Log(text).lines] == [True, False, False]
+
+
 def test_pytest_shows_source_in_both_its_ways():
     text = (
         "    def test_one():\n>       kernel[(1,)](x)\n\ntests/test_x.py:3: \n"
@@ -410,6 +420,10 @@ def test_the_gpu_and_the_release_choose_the_cause(facts, words):
             "traces kernels",
         ),
         ("MLIR translation rule for primitive 'pallas_call' not found for platform cuda", "translation"),
+        (
+            "in triton.compile: AttributeError: 'InterpretedFunction' object has no attribute 'cache_key'",
+            "is compiled now",
+        ),
     ],
 )  # fmt: skip
 def test_the_words_around_a_message_choose_its_cause(text, words):

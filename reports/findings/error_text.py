@@ -55,6 +55,8 @@ SOURCE_LINE = re.compile(r"^(?:\S+Z )?(?:    .*|\s*)$")
 # Python shows the source of a frame below it: also quoted.
 FRAME_LINE = re.compile(r'^(?:File ".*", line \d+|\S+\.py:\d+: in )')
 SAID_BY_PYTHON = re.compile(r"^[\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Failure)\b")
+# Triton points at the source that it refuses.
+CARET = re.compile(r"(?:^|\s)\^+\s*$")
 TRACEBACK = "Traceback (most recent call last)"
 CHAINED = (
     "the above exception was the direct cause",
@@ -310,7 +312,9 @@ def _lines(text: str) -> Iterator[Line]:
     seen: set[tuple[str, str]] = set()
     rows = list(_numbered(text))
     pytest = any(SAID_BY_PYTEST.match(raw) for _, raw in rows)
-    for number, raw in _without_source(rows) if pytest else rows:
+    if pytest:
+        rows = _without_source(rows)
+    for place, (number, raw) in enumerate(rows):
         found = STREAM.match(raw)
         stream = found[1] if found else ""
         line = _stripped(raw)
@@ -331,6 +335,8 @@ def _lines(text: str) -> Iterator[Line]:
             and FAILED_LINE.match(raw)
             or FRAME_LINE.match(above.get(stream, ""))
             and not (FRAME_LINE.match(line) or SAID_BY_PYTHON.match(line))
+            or place + 1 < len(rows)
+            and CARET.search(rows[place + 1][1])
         )
         before = above[stream] = line
         yield Line(number, line, streams[stream], quoted, stream if RANK.match(stream) else "")

@@ -63,7 +63,7 @@ _RULES = {
     "ansi": printable.ANSI, "command": printable.COMMAND, "stream": error_text.STREAM, "rank": error_text.RANK,
     "front": error_text.FRONT,
     "header": error_text.HEADER, "byPytest": error_text.SAID_BY_PYTEST, "failedLine": error_text.FAILED_LINE,
-    "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE,
+    "sourceLine": error_text.SOURCE_LINE, "frameLine": error_text.FRAME_LINE, "caret": error_text.CARET,
     "saidByPython": error_text.SAID_BY_PYTHON, "namedFile": error_text.NAMED_FILE, "package": error_text.PACKAGE,
     "folder": error_text.FOLDER, "elided": issue_answers.ELIDED,
     "frame": error_text.FRAME, "library": error_text.LIBRARY,

@@ -446,8 +446,9 @@
       text = text.replace(/\r\n/g, "\n").replace(/\r/g, "\n");
       const long = text.length > limits.whole, streams = new Map(), above = new Map(), seen = new Set();
       let failures = -1, before = "";
-      const rows = this.numbered(text, long), pytest = rows.some(([, raw]) => rules.byPytest.test(raw));
-      for (const [number, raw] of pytest ? this.withoutSource(rows) : rows) {
+      const all = this.numbered(text, long), pytest = all.some(([, raw]) => rules.byPytest.test(raw));
+      const rows = pytest ? this.withoutSource(all) : all;
+      for (const [place, [number, raw]] of rows.entries()) {
         const found = rules.stream.exec(raw), stream = found ? found[1] : "", line = this.stripped(raw);
         if (!line) continue;
         if (long) {
@@ -462,7 +463,7 @@
         const framed = rules.frameLine.test(above.get(stream) || "") && !(rules.frameLine.test(line) || rules.saidByPython.test(line));
         before = line;
         above.set(stream, line);
-        yield { number, text: line, failure: streams.get(stream), quoted: (pytest && rules.failedLine.test(raw)) || framed, rank: rules.rank.test(stream) ? stream : "" };
+        yield { number, text: line, failure: streams.get(stream), quoted: (pytest && rules.failedLine.test(raw)) || framed || (place + 1 < rows.length && rules.caret.test(rows[place + 1][1])), rank: rules.rank.test(stream) ? stream : "" };
       }
     }
 
