@@ -300,9 +300,12 @@ def test_a_failure_of_what_was_assumed_is_not_the_kernels(checked):
         "reason": "assumed",
         "message": "with assumed types only: x\nmore",
     }
-    code, out, _ = checked("--targets", "sm_90", copy={"bare": unknown, "shimmed": unknown})
+    alone = {"bare": unknown, "shimmed": unknown}
+    code, out, _ = checked("--targets", "sm_90", copy=alone)
     assert code == 1 and "copy: not checked" in out and "FAILS" not in out
     assert "with assumed types only: x" in out and "Not checked: copy" in out
+    code, out, err = checked("--targets", "sm_90", copy=alone, other=alone)
+    assert code == 2 and "other: not checked" in out and "No case ran" not in err
 
 
 def test_a_failure_says_whose_fault_it_is(checked):

@@ -400,7 +400,7 @@ class Runner:
                 # The other shards have the cases, and the merged run is judged as a whole.
                 code = EXIT_EXPECTED
                 self._progress.say("This shard has no case that runs.")
-            else:
+            elif not any(cell.outcome == "not-run" and cell.message for cell in records):
                 self._recording.problem("", NOTHING_RAN)
         self._store.finish(self._run, "finished", code)
         return Result(self._run, code, verdict)
