@@ -336,6 +336,8 @@ def _lines(text: str) -> Iterator[Line]:
             or FRAME_LINE.match(above.get(stream, ""))
             and not (FRAME_LINE.match(line) or SAID_BY_PYTHON.match(line))
             or place + 1 < len(rows)
+            # Asked first: a log has many lines.
+            and "^" in rows[place + 1][1]
             and CARET.search(rows[place + 1][1])
         )
         before = above[stream] = line
