@@ -57,7 +57,7 @@ def test_the_store_knows_better(dry, make_record):
         store.finish(other, "finished", 0)
     out = dry("--jobs", "2", "--columns", "triton-3.2.0")
     assert "triton-3.2.0 to build 7 4 min" in out and "as in run 1 of the store" in out
-    assert "triton-3.6.0 to build 382" in out
+    assert "triton-3.6.0 to build 640" in out
 
 
 def test_what_is_built_needs_no_disk_and_one_at_a_time_needs_little(dry):
