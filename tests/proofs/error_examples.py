@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -153,7 +154,8 @@ def verdict(said: str, wordings: list[errors.Wording]) -> str:
     for wording in sorted(wordings, key=lambda one: -one.weight):
         if any(True for _ in wording.find(tidy)):
             return f"says: {wording.text}"
-    lines = [line for line in said.splitlines() if line.strip()]
+    # Where this machine has its packages is nobody else's matter.
+    lines = [re.sub(r"/\S*/site-packages/", "", line) for line in said.splitlines() if line.strip()]
     return f"other: {lines[-1].strip()[:160]}" if lines else "other"
 
 
