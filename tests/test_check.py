@@ -49,14 +49,14 @@ say(event="session", lane="compile", planned=len(items), versions={"triton": "3.
 for target, mode, kernel, case in items:
     item = "/".join((target, "compile", mode, kernel, case))
     say(event="start", item=item)
-    told = outcomes.get(kernel, {}).get(mode, {"outcome": "pass"})
-    if told["outcome"] == "die":
+    answer = outcomes.get(kernel, {}).get(mode, {"outcome": "pass"})
+    if answer["outcome"] == "die":
         os.kill(os.getpid(), 9)
-    if told["outcome"] in ("cancel", "late"):
-        if told["outcome"] == "cancel":
+    if answer["outcome"] in ("cancel", "late"):
+        if answer["outcome"] == "cancel":
             os.kill(int(os.environ["ASKED_BY"]), 2)
         time.sleep(60)
-    say(event="cell", target=target, lane="compile", mode=mode, kernel=kernel, case=case, seconds=0.1, **told)
+    say(event="cell", target=target, lane="compile", mode=mode, kernel=kernel, case=case, seconds=0.1, **answer)
     say(event="end", item=item, cells=1)
 """
 

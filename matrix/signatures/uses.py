@@ -154,7 +154,7 @@ class _Body:
                 if isinstance(one, ast.stmt)
             ]
             if inner:
-                # What it assigns may or may not be, and in a loop it comes again.
+                # Its assignments may not happen, and in a loop they happen again.
                 for node in ast.walk(statement):
                     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
                         values.pop(node.id, None)

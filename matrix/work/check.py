@@ -102,5 +102,5 @@ def _assigned(function: ast.AST) -> list[str]:
 
 def label(at_hand: Here) -> str:
     """`triton 3.6.0, torch 2.10.0, Python 3.11.7`."""
-    measured = at_hand.found
-    return f"triton {measured['triton']}, torch {measured['torch']}, Python {measured['python']}"
+    versions = at_hand.found
+    return f"triton {versions['triton']}, torch {versions['torch']}, Python {versions['python']}"

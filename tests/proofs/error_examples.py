@@ -154,7 +154,7 @@ def verdict(said: str, wordings: list[errors.Wording]) -> str:
     for wording in sorted(wordings, key=lambda one: -one.weight):
         if any(True for _ in wording.find(tidy)):
             return f"says: {wording.text}"
-    # Where this machine has its packages is nobody else's matter.
+    # Without the folder of this machine's packages.
     lines = [re.sub(r"/\S*/site-packages/", "", line) for line in said.splitlines() if line.strip()]
     return f"other: {lines[-1].strip()[:160]}" if lines else "other"
 

@@ -254,7 +254,7 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
 
 
 def _of_folders(package: str) -> ModuleType:
-    """Return the package, and make its parents, as modules that find those in their folders and hold nothing else."""
+    """Make the package and its parents without running their code: empty modules that find those in their folders."""
     parts = package.split(".")
     for level in range(1, len(parts) + 1):
         name = ".".join(parts[:level])
