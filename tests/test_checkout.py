@@ -347,6 +347,17 @@ def test_without_tests_no_test_is_the_next_step(checkout, command, tests):
     assert "crosswarp check lib/k.py" in out and "Next: crosswarp lint" in out
 
 
+def test_without_a_column_in_the_range_the_next_step_names_one(checkout, command):
+    setup = "from setuptools import setup\nsetup(name='lib', install_requires=['triton==2.1.0'])\n"
+    status, out, _ = command(
+        "init", str(checkout({"setup.py": setup, "tests/test_a.py": KERNEL_TEST}))
+    )
+    assert (
+        status == 0 and "triton==2.1.0 (setup.py, install_requires): no column lies in that" in out
+    )
+    assert out.rstrip().endswith("Next: crosswarp test --triton newest")
+
+
 def test_what_the_library_imports_for_its_tests_is_followed(checkout):
     files = {
         "lib/__init__.py": "from .a import f\n", "lib/a.py": "import needed\ntry:\n    import wanted\nexcept ImportError:\n    pass\n",

@@ -69,6 +69,8 @@ def _next(found: Finding, options: argparse.Namespace) -> str:
         return (
             f"There are no tests for `crosswarp test` to run. Next: crosswarp lint{where}{checked}"
         )
+    if not found.columns:
+        return "So crosswarp test has no column yet. Next: crosswarp test --triton newest"
     cost = costs.load().environment.megabytes / 1000
     return (
         f"crosswarp test builds an environment for each column: {found.columns} times about {cost:.1f} GB. "

@@ -314,6 +314,30 @@ def test_a_package_that_fails_in_its_own_code_gets_a_stand_in(in_fork, tmp_path)
     assert in_fork(found) == (True, True, ["broken_of_nobody"])
 
 
+def test_a_function_that_triton_refuses_is_no_kernel(in_fork, tmp_path):
+    text = f"import nowhere_of_nobody\n{SPELLED}\n@triton.jit\ndef refused(x, *rest):\n    pass\n"
+    check = _asked(
+        tmp_path / "refuses.py", text, ("decorated", "decorated"), ("refused", "refused")
+    )
+
+    def found():
+        virtual_gpu.activate(SM_90)
+        own = triton.runtime.jit.JITFunction.__init__
+
+        def __init__(self, fn, *args, **options):
+            if fn.__name__ == "refused":
+                self.fn = fn
+                raise TypeError("no *rest")
+            own(self, fn, *args, **options)
+
+        triton.runtime.jit.JITFunction.__init__ = __init__
+        module, error = importing.load(check)
+        there = [importing.find(check, module, name) is not None for name in check["kernels"]]
+        return type(error), importing.refused(error) is not None, there
+
+    assert in_fork(found) == (TypeError, True, [True, False])
+
+
 def test_as_many_configurations_as_asked_for():
     configs = [triton.Config({"BLOCK": size}) for size in (16, 32, 64)]
 

@@ -133,8 +133,8 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         lacking = [name for name in found if found[name] is None]
         verdict = None if error is None else as_data(of_error(error, phase="import"))
         using = {name: absent.used(one) for name, one in found.items() if one is not None}
-        # Of a name that Triton lacks no package is the cause.
-        certain = absent.never_replaced(error)
+        # Of a name that Triton lacks, and of a function that it refuses, no package is the cause.
+        certain = absent.never_replaced(error) or importing.refused(error) is not None
         if variable := absent.unset(error):
             verdict, certain = (
                 as_data(_lacking(f"set {variable} in the environment: {ended}")),

@@ -23,6 +23,8 @@ from . import absent
 _NAME = "crosswarp_check_"
 # The kernels that kernel-making functions returned.
 _made: List[Any] = []
+# The kernels that Triton's decorator refused: unfinished, and kept, so that no other object gets their id.
+_refused: List[Any] = []
 _MOST_ABSENT = 40
 
 
@@ -156,12 +158,30 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
     if attribute(found, "run") is not None and hasattr(type(found), "__getitem__"):
         return found
     facts = check["kernels"][name]
-    made = [one for one in gc.get_objects() if _is_launchable(one)]
+    unfinished = set(map(id, _refused))
+    made = [one for one in gc.get_objects() if _is_launchable(one) and id(one) not in unfinished]
     own = [one for one in made if is_of(innermost(one), check["file"], facts)]
     # The outermost: that which nothing else wraps.
     wrapped = {id(attribute(one, "fn")) for one in own}
     outermost = [one for one in own if id(one) not in wrapped]
     return outermost[-1] if outermost else None
+
+
+def refused(error: Optional[BaseException]) -> Any:
+    """Return the kernel that Triton's decorator was making where an import ended; None if it was making none."""
+    at = attribute(error, "__traceback__")
+    while at is not None:
+        own = at.tb_frame.f_locals.get("self")
+        if at.tb_frame.f_code.co_name == "__init__" and _is_jit_function(own):
+            return own
+        at = at.tb_next
+    return None
+
+
+def _is_jit_function(thing: Any) -> bool:
+    from triton.runtime.jit import JITFunction
+
+    return issubclass(type(thing), JITFunction)
 
 
 def _is_launchable(thing: Any) -> bool:
@@ -280,6 +300,8 @@ def _executed(
     try:
         spec.loader.exec_module(module)
     except BaseException as error:
+        if (unfinished := refused(error)) is not None:
+            _refused.append(unfinished)
         return module, error
     return module, None
 
