@@ -149,6 +149,24 @@ def test_a_number_that_the_kernel_compares_with_is_tried_next(tmp_path):
     assert sizes[:2] == ["128", "1"]
 
 
+def test_indices_are_tried_as_torch_makes_them(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        f"{HEAD}@triton.jit\ndef k(x, rows):\n    tl.store(x + tl.load(rows), 1.0)\n", "utf-8"
+    )
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    assert ["rows *i64" in str(one) for one in found.attempts][:2] == [False, True]
+
+
+def test_a_kernel_that_multiplies_bytes_is_tried_with_bytes_and_float_scales(tmp_path):
+    path = tmp_path / "kernels.py"
+    body = "p = tl.load(x).to(tl.int8)\n    tl.store(y, tl.dot(p, tl.load(v)) * tl.load(v_scale))"
+    path.write_text(f"{HEAD}@triton.jit\ndef k(x, v, v_scale, y):\n    {body}\n", "utf-8")
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    second = str(found.attempts[1])
+    assert "v *i8" in second and "v_scale *fp32" in second
+
+
 @pytest.mark.parametrize("named", ["RELU = tl.constexpr(3)", "RELU: tl.constexpr = 3", "RELU = 3"])
 def test_a_constant_of_the_module_that_the_kernel_compares_with_is_assumed(assumed, named):
     kernel = "@triton.jit\ndef k(x, ACT_TYPE: tl.constexpr):\n    if ACT_TYPE == RELU:\n        tl.store(x, 1.0)\n"

@@ -68,6 +68,9 @@ _ONE_AXIS = 128
 _SMALL_NUMBER = 4
 _MOST = 12
 _FLOATS = ("fp16", "bf16", "fp32")
+_BYTES = "i8"
+# Tensors that stay floats beside tensors of bytes.
+_SCALE = re.compile(r"(?i)scale|zero")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,7 @@ class Assumption:
     """A change to the first assumption: sizes, dtype of tensors, flags, and whether unknown scalars change sides.
 
     With `compared` a constant has the number that the kernel compares it with, although its name is that of a size.
+    With `wide` loaded indices are of torch's default type of integers.
     """
 
     size: int = 0
@@ -84,15 +88,17 @@ class Assumption:
     alone: bool = False
     unset: bool = False
     compared: bool = False
+    wide: bool = False
 
 
 def assumptions(dtype: str, integers: bool = False) -> Iterator[Assumption]:
-    """The likeliest first. `dtype`: that of tensors; `integers`: whether a launch computes in integers."""
+    """The likeliest first. `dtype`: that of tensors; `integers`: whether a launch or a kernel computes in integers."""
     other = "fp16" if dtype != "fp16" else "fp32"
     yield Assumption()
     if integers:
-        yield Assumption(dtype="i8")
+        yield Assumption(dtype=_BYTES)
     yield Assumption(compared=True)
+    yield Assumption(wide=True)
     yield Assumption(dtype=other)
     yield Assumption(size=_DEFAULT_SIZE, alone=True)
     yield Assumption(size=16)
@@ -142,13 +148,15 @@ class Assuming:
         whole = BITS in loaded or INDEX in loaded and (FLOAT not in loaded or other.scalars)
         if whole:
             return (
-                "i32",
+                "i64" if other.wide and INDEX in loaded else "i32",
                 f"what is loaded through it is {'an index' if INDEX in loaded else 'shifted or masked'}",
             )
         if TRUTH in loaded and not loaded & {FLOAT, SIZE}:
             return "i1", "what is loaded through it is a mask or a condition"
         if FLOAT not in loaded and (STORED in loaded or _INDICES.search(name)):
             return "i32", "integers are stored through it" if STORED in loaded else "its name"
+        if other.dtype == _BYTES and _SCALE.search(name):
+            return self._dtype, ""
         return other.dtype or self._dtype, ""
 
     def is_layout(self, name: str) -> bool:

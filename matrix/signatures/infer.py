@@ -140,7 +140,9 @@ class _Inference:
         if lacks or not (first.assumed or first.spare):
             return first, lacks
         found = [first]
-        integers = any(one.value in _INTEGERS for one in first.arguments if not one.assumed)
+        integers = any(
+            one.value in _INTEGERS for one in first.arguments if not one.assumed
+        ) or _computes_in_bytes(self._source)
         for one in assumptions(self._dtype, integers):
             other, _ = self._signature(launch, one)
             if all(known.program != other.program for known in found):
@@ -444,3 +446,14 @@ def _distinct(found: Sequence[Signature]) -> list[Signature]:
             one if counts[one.id] == 1 else replace(one, id=f"{one.id}-{counts[one.id]}")
         )
     return distinct
+
+
+def _computes_in_bytes(source: Source) -> bool:
+    """Whether a kernel of the file casts to bytes for a product of matrices."""
+    names = {
+        source.full(node)
+        for kernel in source.kernels
+        for node in ast.walk(kernel.node)
+        if isinstance(node, ast.Attribute)
+    }
+    return {"triton.language.int8", "triton.language.dot"} <= names
