@@ -13,7 +13,6 @@ from collections import OrderedDict
 import numpy as np
 
 from . import floats, small_floats
-from .errors import Unknown
 
 u1, u2, u4 = np.uint8, np.uint16, np.uint32
 f2, f4, f8 = np.float16, np.float32, np.float64
@@ -156,9 +155,9 @@ def _accumulators(machine, shape, words, form):
         whole = np.stack([np.broadcast_to(word, machine.shape) for word in words], -1)
         values = np.ascontiguousarray(whole).view(f8)
         count = values.shape[-1]
-        # One register pair of D a row: i = G * q + g.
-        values = values.reshape(waves, lanes // n, n, count).transpose(0, 3, 1, 2)
-        return values.reshape(waves, 1, m, n)
+        # One register pair of D a row: i = G * q + g, in lane c + N * (block + b * g).
+        values = values.reshape(waves, -1, blocks, n, count).transpose(0, 2, 4, 1, 3)
+        return values.reshape(waves, blocks, m, n)
     count = len(words)
     whole = np.empty((waves, count, lanes), u4)
     for place, word in enumerate(words):
@@ -182,8 +181,8 @@ def _words_of_rows(total, shape, lanes, form):
     m, n, _, blocks = shape
     waves = total.shape[0]
     if form == "f64":
-        count = m * n // lanes
-        total = total.reshape(waves, count, lanes // n, n).transpose(0, 2, 3, 1)
+        count = m * n * blocks // lanes
+        total = total.reshape(waves, blocks, count, -1, n).transpose(0, 3, 1, 4, 2)
         return _words(total.reshape(waves, lanes, count), form)
     raw = total.view(u4)
     if blocks == 1:
@@ -220,8 +219,6 @@ def wmma(machine, kinds, a, b, c, generation, form):
         left = left.reshape(waves, 2, 16, each).transpose(0, 2, 1, 3).reshape(waves, 16, 2 * each)
         right = right.reshape(waves, 2, 16, each).transpose(0, 1, 3, 2).reshape(waves, 2 * each, 16)
     if form in ("f16", "bf16"):
-        if generation == 11:
-            raise Unknown("16-bit accumulators of gfx11")
         values = items(c, form, False)
     else:
         whole = np.ascontiguousarray(np.stack([machine.whole(word) for word in c], -1))

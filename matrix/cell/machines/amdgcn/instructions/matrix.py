@@ -76,6 +76,8 @@ def wmma(low, name, instruction):
         raise Unknown("this form")
     form, _, kind = found.groups()
     destination, a, b, c = instruction.operands[:4]
+    if form in ("f16", "bf16") and low.generation[0] == 11:
+        raise Unknown("16-bit accumulators of gfx11")
     if kind == "iu8":
         kinds = ["i8" if sign else "u8" for sign in numbers(instruction, "neg_lo", 0, 3)[:2]]
     elif kind in _ITEMS:
