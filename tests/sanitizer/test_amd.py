@@ -71,6 +71,26 @@ def test_a_planted_fault_is_a_finding(line, replacement, kind):
     assert kind in told, told
 
 
+STORED = "s_waitcnt lgkmcnt(0)\n    s_barrier\n"
+
+
+def test_a_store_that_its_wave_did_not_wait_for_is_under_way_behind_the_barrier():
+    told, _ = found(EXCHANGE.replace(STORED, "s_nop 0\n    s_barrier\n"))
+    assert set(told) == {"missing wait"}
+    assert "did not wait for it before the barrier" in str(told["missing wait"])
+    told, _ = found(EXCHANGE.replace(STORED, "s_barrier\n    s_waitcnt lgkmcnt(0)\n"))
+    assert set(told) == {"missing wait"}
+
+
+def test_a_wait_before_the_next_barrier_is_enough():
+    assert found(EXCHANGE.replace(STORED, "s_barrier\n    " + STORED))[0] == {}
+
+
+def test_a_wait_ends_more_stores_than_a_counter_counts():
+    store = "ds_write_b32 v1, v0\n"
+    assert found(EXCHANGE.replace(store, 300 * store))[0] == {}
+
+
 def test_a_finding_names_its_place():
     told, _ = found(EXCHANGE.replace("s_waitcnt vmcnt(0)", "s_nop 0"))
     finding = told["missing wait"]

@@ -108,9 +108,10 @@ class Counters:
     ) -> None:
         if len(self.open) > _MOST:
             # Stores without a wait: no counter counts so far.
-            self.open = [one for one in self.open[: -_MOST // 2] if one.land] + self.open[
-                -_MOST // 2 :
-            ]
+            for entry in self.open[: -_MOST // 2]:
+                if entry.land is None:
+                    entry.kind = ""
+            self.open = [entry for entry in self.open if entry.kind]
         self.open.append(_Entry(kind, m, land, registers))
 
     def wait(self, wanted: Dict[Sequence[str], int], m: Mask) -> None:

@@ -70,9 +70,15 @@ class LDS:
         return words_of(self.bytes[index[..., None] + np.arange(size)])
 
     def store(
-        self, at: int, address: np.ndarray, words: Sequence[np.ndarray], size: int, e: Mask
+        self,
+        at: int,
+        address: np.ndarray,
+        words: Sequence[np.ndarray],
+        size: int,
+        e: Mask,
+        what: str = "store",
     ) -> None:
-        index = self._index(at, "store", address, size, e)
+        index = self._index(at, what, address, size, e)
         words = [np.broadcast_to(word, self.machine.shape) for word in words]
         if e is not None:
             index, words = index[e], [word[e] for word in words]

@@ -123,7 +123,7 @@ class Machine(Registers):
                 if e is None
                 else e & waves
             )
-            self.lds.store(at, address, words, each, lanes)
+            self.lds.store(at, address, words, each, lanes, "copy")
 
         self.counters.later(LOAD, m, land)
 

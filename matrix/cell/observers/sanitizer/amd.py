@@ -10,14 +10,13 @@ import numpy as np
 from crosswarp.matrix.cell.machines import amdgcn, ptx
 
 from . import order
-from .amd_lds import SharedAccesses
+from .amd_lds import MISSING_WAIT, SharedAccesses
 from .findings import Finding, Findings
 from .tensors import Tensor, memory_of
 from .uninitialised import Uninitialised, Unwritten
 
 # Lanes of a chunk: fewer than without, since each byte of LDS has its shadow.
 LANES = 4096
-MISSING_WAIT = "missing wait"
 
 
 class Watching(ptx.Watch):

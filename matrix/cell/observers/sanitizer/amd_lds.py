@@ -1,6 +1,9 @@
-"""Detectors for LDS: races of waves without a barrier between them, and reads of bytes that nobody wrote."""
+"""Detectors for LDS: races of waves without a barrier between them, and reads of bytes that nobody wrote.
 
-from typing import Any
+A barrier does not wait for stores. One that its wave has not waited for is still under way behind the barrier.
+"""
+
+from typing import Any, List, Tuple
 
 import numpy as np
 
@@ -8,8 +11,12 @@ from .findings import Findings
 
 RACE = "race in shared memory"
 UNINITIALISED = "uninitialised read of shared memory"
+MISSING_WAIT = "missing wait"
+_RACE = ", without a barrier between"
 # In place of a wave: several have stored there.
 _SEVERAL = -2
+# Stores that are kept before those that have ended are dropped.
+_MANY = 64
 
 
 class SharedAccesses:
@@ -28,11 +35,28 @@ class SharedAccesses:
         self._written = np.full(shape, -1, np.int32)
         self._reader = np.full(shape, -1, np.int16)
         self._read = np.full(shape, -1, np.int32)
+        # The barrier that a store was still under way at, by byte.
+        self._late = np.full(shape, -1, np.int32)
+        # The counter's entry of each store, and its groups, places and waves.
+        self._stores: List[Tuple[Any, Any, Any, Any]] = []
 
     def released(self, machine: Any, mask: Any) -> None:
         """The workgroups of `mask` have passed a barrier."""
-        if machine is self._machine:
-            self._epoch[np.asarray(mask).any(1)] += 1
+        if machine is not self._machine:
+            return
+        passed = np.asarray(mask).any(1)
+        self._epoch[passed] += 1
+        self._drop_ended()
+        for entry, group, place, wave in self._stores:
+            late = passed[group]
+            if entry.waves is not None:
+                late = late & entry.waves.reshape(machine.ctas, -1)[group, wave]
+            late = late & (self._writer[group, place] == wave)
+            group, place = (np.broadcast_to(one, late.shape)[late] for one in (group, place))
+            self._late[group, place] = self._epoch[group]
+
+    def _drop_ended(self) -> None:
+        self._stores = [one for one in self._stores if one[0].kind]
 
     def access(
         self, machine: Any, at: int, what: str, address: Any, condition: Any, nbytes: int
@@ -52,17 +76,26 @@ class SharedAccesses:
         now = self._epoch[group]
         if what == "load":
             others = self._writer[group, place]
-            bad = (self._written[group, place] == now) & (others >= 0) & (others != wave)
-            self._report(machine, at, bad, group, thread, "reads what another wave stores")
-            self._report(machine, at, ~self._stored[group, place], group, thread, "", UNINITIALISED)
+            other = (others >= 0) & (others != wave)
+            bad = other & (self._written[group, place] == now)
+            self._report(machine, at, bad, group, thread, f"reads what another wave stores{_RACE}")
+            bad = other & (self._late[group, place] == now)
+            what = "reads what another wave stores, which did not wait for it before the barrier"
+            self._report(machine, at, bad, group, thread, what, MISSING_WAIT)
+            bad = ~self._stored[group, place]
+            self._report(machine, at, bad, group, thread, "bytes that nobody wrote", UNINITIALISED)
             again = (self._read[group, place] == now) & (self._reader[group, place] != wave)
             self._reader[group, place] = np.where(again, _SEVERAL, wave)
             self._read[group, place] = now
             return
-        if what == "store":
+        if what in ("store", "copy"):
             others = self._reader[group, place]
             bad = (self._read[group, place] == now) & (others != wave)
-            self._report(machine, at, bad, group, thread, "stores where another wave reads")
+            self._report(machine, at, bad, group, thread, f"stores where another wave reads{_RACE}")
+        if what == "store":
+            if len(self._stores) >= _MANY:
+                self._drop_ended()
+            self._stores.append((machine.counters.open[-1], group, place, wave))
         # Waves may store the same value, and atomic operations are in order.
         several = (self._written[group, place] == now) & (self._writer[group, place] != wave)
         self._writer[group, place] = np.where(several | (what == "atomic"), _SEVERAL, wave)
@@ -75,6 +108,5 @@ class SharedAccesses:
         if not bad.any():
             return
         first = int(np.argmax(bad.any(1)))
-        words = f"{what}, without a barrier between" if what else "bytes that nobody wrote"
         lane = (int(group[first, 0]), int(thread[first]))
-        self.findings.add(kind, words, at, machine, lane, int(np.count_nonzero(bad.any(1))))
+        self.findings.add(kind, what, at, machine, lane, int(np.count_nonzero(bad.any(1))))

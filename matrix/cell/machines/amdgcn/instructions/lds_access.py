@@ -27,10 +27,11 @@ def store(low, name, instruction):
     form = STORES[re.sub(r"^ds_(write|store)_", "", name)]
     place, data = instruction.operands
     address = address_of(low, place, accesses.offset(instruction))
+    # First, so that the sanitizer finds what the store's wait ends.
+    low.emit(f"S.counters.later({LDS!r}, m, None)")
     low.emit(
         f"S.lds.store({low.at}, {address}, {accesses.stored(low, data, form)}, {form.size}, e)"
     )
-    low.emit(f"S.counters.later({LDS!r}, m, None)")
 
 
 def _twice(verbs):
@@ -64,8 +65,8 @@ def load_two(low, name, instruction):
 def store_two(low, name, instruction):
     size, stride = _STORES_TWICE[name]
     place, *data = instruction.operands
+    low.emit(f"S.counters.later({LDS!r}, m, None)")
     for key, one in zip(("offset0", "offset1"), data):
         address = address_of(low, place, accesses.offset(instruction, key) * size * stride)
         words = accesses.stored(low, one, Store(size))
         low.emit(f"S.lds.store({low.at}, {address}, {words}, {size}, e)")
-    low.emit(f"S.counters.later({LDS!r}, m, None)")
