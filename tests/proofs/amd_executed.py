@@ -1,6 +1,6 @@
 """Which of AMD's instructions does the suite execute, and how often? Run by hand, with a column's Python.
 
-    PYTHON tests/proofs/amd_executed.py [--target gfx942] [--kernels GLOB] [--counts FILE]
+    PYTHON tests/proofs/amd_executed.py [--target gfx942] [--kernels GLOB] [--counts FILE] [--sanitize]
 
 The first case of each kernel runs in the lane emulate, in its first configuration and without compat. Prints a line a
 kernel with its outcome. FILE takes a line an opcode: how many waves executed it, and its name.
@@ -51,9 +51,9 @@ class Counted(launch.Program):
         return counted
 
 
-def outcome_of(kernel, case):
+def outcome_of(kernel, case, sanitize):
     try:
-        outcome, reason, message = judged(kernel, case, emulate.Machine(LIMIT))
+        outcome, reason, message = judged(kernel, case, emulate.Machine(LIMIT, sanitize=sanitize))
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
     return outcome if outcome == "pass" else f"{outcome} {reason}: {message[:200]}"
@@ -64,6 +64,7 @@ def main():
     parser.add_argument("--target", default="gfx942")
     parser.add_argument("--kernels", default="*", metavar="GLOB")
     parser.add_argument("--counts", type=Path, metavar="FILE")
+    parser.add_argument("--sanitize", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
     table = tomllib.loads(TARGETS.read_text("utf-8"))[options.target]
@@ -75,7 +76,10 @@ def main():
     for name in names:
         if fnmatch.fnmatchcase(name, options.kernels) and not name.startswith("gluon_"):
             kernel = kernels.load(None, name)
-            print(f"{name}/{kernel.cases[0].id}: {outcome_of(kernel, kernel.cases[0])}", flush=True)
+            print(
+                f"{name}/{kernel.cases[0].id}: {outcome_of(kernel, kernel.cases[0], options.sanitize)}",
+                flush=True,
+            )
     if options.counts:
         found = sorted(Counted.counts.items(), key=lambda item: (-item[1], item[0]))
         options.counts.write_text("".join(f"{count} {name}\n" for name, count in found))
