@@ -44,7 +44,7 @@ class SharedAccesses:
         """The workgroups of `mask` have passed a barrier."""
         if machine is not self._machine:
             return
-        passed = np.asarray(mask).any(1)
+        passed: Any = np.asarray(mask).any(1)
         self._epoch[passed] += 1
         self._drop_ended()
         for entry, group, place, wave in self._stores:
