@@ -34,6 +34,11 @@ TEN = {
         "KeyError: 'Keyword argument pipeline_all was specified but unrecognised'"},
         "your kernel: this Triton does not have pipeline_all",
     ),
+    "an option in capitals": (
+        "3.9.0", {"outcome": "api-error", "phase": "bind", "fingerprint":
+        "KeyError: 'Keyword argument NUM_WARPS was specified but unrecognised'"},
+        "your kernel: write the option NUM_WARPS as num_warps",
+    ),
     "removed attribute": (
         "3.9.0", {"outcome": "api-error", "phase": "bind", "fingerprint":
         "AttributeError: 'JITFunction' object has no attribute 'starter'"},

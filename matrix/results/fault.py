@@ -29,6 +29,8 @@ _GONE = re.compile(
     r"'(?:JITFunction|Autotuner|CompiledKernel)' object has no attribute '(?P<attribute>\w+)'|"
     r"cannot import name '(?P<imported>\w+)' from 'triton|No module named '(?P<module>triton[\w.]*)'"
 )
+# Launch options of every release.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas")
 _OF_ANOTHER = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _STATIC_ASSERT = re.compile(r"CompileTimeAssertionFailure\W*([^\n]*)")
@@ -144,6 +146,8 @@ def _unknown(record: Record, text: str) -> Fault:
         )
     if (gone := _GONE.search(text)) is not None:
         what = next(filter(None, gone.groups()), "it")
+        if gone["option"] and what.lower() in _OPTIONS:
+            return Fault("your kernel", f"write the option {what} as {what.lower()}")
         if gone["name"] and not _ever(what):
             return Fault("your kernel", f"no release of Triton has {what}: correct its name")
         return Fault(
