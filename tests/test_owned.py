@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -299,3 +300,10 @@ def test_what_the_store_keeps_of_an_owner_is_the_owner():
     assert owned.of_plan({**SUITE, **json.loads(json.dumps(owner.about()))}) == owner
     assert owned.of_plan({}) == Owner() and owned.of_plan({"library": {}, "owner": 1}).whose == ""
     assert not Owner("suite").about()
+
+
+def test_a_long_word_in_a_message_takes_no_time(make_record):
+    record = make_record(outcome="compile-error", message="w" * 40_000)
+    before = time.process_time()
+    assert fault.of(record).whose
+    assert time.process_time() - before < 0.5

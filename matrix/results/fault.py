@@ -24,7 +24,7 @@ _COMPILER = re.compile(
 )
 _GONE = re.compile(
     r"module '?triton[\w.]*'? has no attribute '(?P<name>\w+)'|(?:has|have) been removed|"
-    r"\w+\(\) got an unexpected keyword argument '(?P<keyword>\w+)'|"
+    r"\w\(\) got an unexpected keyword argument '(?P<keyword>\w+)'|"
     r"Keyword argument (?P<option>\w+) was specified but unrecognised|"
     r"'(?:JITFunction|Autotuner|CompiledKernel)' object has no attribute '(?P<attribute>\w+)'|"
     r"cannot import name '(?P<imported>\w+)' from 'triton|No module named '(?P<module>triton[\w.]*)'"
