@@ -21,12 +21,12 @@ from crosswarp.reports.text import diff_text
 def compiled(make_record):
     """A record of launches that took so many CPU seconds to compile, each a number or a figure for each stage."""
 
-    def make(*seconds, kernel="_kernel", stack=0, **changes):
+    def make(*seconds, kernel="_kernel", stack=0, pace=None, **changes):
         launches = [
             {
                 "kernel": kernel, "num_warps": 4, "shared": 0, "registers": 32, "stack": stack, "spills": None,
                 "processor_seconds": sum(one.values()) if isinstance(one, dict) else one,
-                "stage_seconds": one if isinstance(one, dict) else None,
+                "stage_seconds": one if isinstance(one, dict) else None, "pace_ms": pace,
             }
             for one in seconds
         ]  # fmt: skip
@@ -104,6 +104,20 @@ def test_a_slower_machine_is_no_slower_compiler(compiled):
     assert len(reported(everywhere)) == 40
 
 
+def test_seconds_are_compared_at_one_pace(compiled):
+    """A core that does other work as well takes longer for the compiler and for the constant work."""
+    idle = compiled({"ttgir": 1.0, "llir": 1.0}, pace=2.0)
+    busy = compiled({"ttgir": 2.0, "llir": 2.5}, pace=3.0)
+    assert compare(idle, busy).outcome == "same"
+    grown = compiled({"ttgir": 2.0, "llir": 10.0}, pace=3.0)
+    (change,) = compare(idle, grown).changes
+    assert (change.before, change.after, change.told) == (2.0, 8.0, "stage llir: 1 → 6.67 s")
+    # An older crosswarp noted no pace.
+    assert compare(compiled(2.0), busy).outcome == "slower-to-compile"
+    assert compare(compiled(2.0, pace=0), busy).outcome == "slower-to-compile"
+    assert compile_time.total(busy) == pytest.approx(3.0)
+
+
 def test_diff_says_it_and_fails_only_where_it_is_asked_to(compiled):
     before = [compiled(1.5, column="triton-3.1.0"), compiled(2.0, case="c", column="triton-3.1.0")]
     after = [
@@ -148,8 +162,16 @@ def test_stages_are_timed_and_what_is_kept_of_a_ttgir_knows_no_times():
     found = stages.seconds_of(metadata)
     assert list(found) == ["ttir", "ptx"] and found["ptx"] > 0 and seen == [{}, {}]
     assert stages.seconds_of(type("Metadata", (), metadata)) == found
+    pace = stages.pace_of(metadata)
+    assert pace is not None and pace > 0
+    assert stages.pace_of(type("Metadata", (), metadata)) == pace
     for odd in ({}, None, {stages.STAGES: "[]"}, {stages.STAGES: "no JSON"}, {stages.STAGES: None}):
-        assert stages.seconds_of(odd) == {}
+        assert stages.seconds_of(odd) == {} and stages.pace_of(odd) is None
+
+
+def test_a_pace_is_that_of_the_stages_that_take_long():
+    assert stages._mean([0.0, 1.0, 0.0], [2.0, 2.0, 4.0, 4.0]) == pytest.approx(3.0, abs=0.02)
+    assert stages._mean([0.0, 0.0], [2.0, 2.0, 4.0]) == 2.5
 
 
 @pytest.mark.parametrize(

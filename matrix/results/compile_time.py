@@ -1,7 +1,9 @@
 """CPU seconds of a compilation, compared: which kernel takes longer to compile, how much longer, in which stage.
 
 CPU seconds are those of the process and of the children that it waited for, such as ptxas. They do not include other
-work on the same cores, but that shares caches, clocks and the two threads of a core. Wall time is not judged.
+work on the same cores, but that shares caches, clocks and the two threads of a core. So the time of work that is
+always alike is kept beside them (`pace_ms`), and they are compared as on a machine on which that takes `_USUAL_PACE`.
+Wall time is not judged.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ FRONT_END = "front end"
 # The same release twice, the second time beside other work, differed by 1.67 times at most, and on 3.9.0 by 1.27
 # where it took more than a second (22 kernels, 3.1.0 and 3.9.0, 2026-11-26; docs/changed.md has the command).
 FACTOR = 2.0
+# Milliseconds of the constant work, on the idle machines of 2026.
+_USUAL_PACE = 2.0
 # Below that, the factor is that of a small number, and the wait is too short to matter.
 MORE_SECONDS = 1.0
 # From this many compilations on, their median compares the speeds of two machines.
@@ -40,7 +44,9 @@ def seconds(before: Record, after: Record) -> dict[str, tuple[Figures, Figures]]
             # A configuration more or less: the typical one stands for each.
             then, now = [_typical(then)], [_typical(now)]
         couples_by_kernel[kernel] += [
-            (a, b) for a, b in zip(then, now, strict=True) if METRIC in a and METRIC in b
+            _at_one_pace(a, b)
+            for a, b in zip(then, now, strict=True)
+            if METRIC in a and METRIC in b
         ]
     return {
         kernel: (_sum(a for a, _ in couples), _sum(b for _, b in couples))
@@ -106,7 +112,8 @@ def _seconds(record: Record) -> float | None:
         value = launch.get("processor_seconds") if isinstance(launch, Mapping) else None
         if not isinstance(value, (int, float)) or not is_size(value):
             return None
-        total += value
+        pace = launch.get("pace_ms")
+        total += value * _USUAL_PACE / pace if is_size(pace) and pace else value
     return total
 
 
@@ -127,6 +134,19 @@ def _typical(figures: list[Figures]) -> Figures:
         (launch for launch in figures if METRIC in launch), key=lambda launch: launch[METRIC]
     )
     return timed[len(timed) // 2] if timed else {}
+
+
+def _at_one_pace(before: Figures, after: Figures) -> tuple[Figures, Figures]:
+    """Both as on one machine; as they are where the pace of one is not known."""
+    if "pace" not in before or "pace" not in after:
+        return before, after
+    return _at_usual_pace(before), _at_usual_pace(after)
+
+
+def _at_usual_pace(figures: Figures) -> Figures:
+    factor = _USUAL_PACE / figures["pace"]
+    stages = {name: factor * value for name, value in figures.get("stages", {}).items()}
+    return {**figures, METRIC: factor * figures[METRIC], **({"stages": stages} if stages else {})}
 
 
 def _sum(figures: Iterable[Figures]) -> Figures:

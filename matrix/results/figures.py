@@ -91,6 +91,8 @@ def _figures(launch: Mapping[str, Any]) -> Figures:
         figures["compile"] = launch["compile_seconds"]
     if is_size(launch.get("processor_seconds")):
         figures["processor"] = launch["processor_seconds"]
+    if is_size(launch.get("pace_ms")) and launch["pace_ms"]:
+        figures["pace"] = launch["pace_ms"]
     stages = launch.get("stage_seconds")
     if isinstance(stages, Mapping) and stages and all(map(is_size, stages.values())):
         figures["stages"] = {str(name): value for name, value in stages.items()}

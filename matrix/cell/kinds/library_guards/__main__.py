@@ -72,7 +72,10 @@ def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> Non
 def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
     """Return a digest of the compiled and launched kernels, with a tuning's configurations; empty if there are none."""
     launches = [
-        {**one, "compile_seconds": None, "processor_seconds": None, "stage_seconds": None}
+        {
+            **one,
+            **dict.fromkeys(("compile_seconds", "processor_seconds", "stage_seconds", "pace_ms")),
+        }
         for one in verdict.resources.get("launches") or ()
     ]
     tuned = sorted(one for one in configs if one[0])

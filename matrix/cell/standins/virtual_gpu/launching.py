@@ -25,6 +25,7 @@ class Launch:
         compile_seconds: how long the compiler took; None if the kernel, or the code of its TTGIR, was in a cache.
         processor_seconds: the same, as CPU time.
         stage_seconds: of them, the time of each of Triton's stages; None as above, or if not noted.
+        pace_ms: CPU milliseconds of work that is always alike, at that time.
     """
 
     kernel: str
@@ -42,6 +43,7 @@ class Launch:
     compile_seconds: Optional[float]
     processor_seconds: Optional[float]
     stage_seconds: Optional[Dict[str, float]] = None
+    pace_ms: Optional[float] = None
 
 
 # In the metadata of a kernel whose later stages were reused from another's: it has no compile time.
@@ -59,7 +61,7 @@ def noted() -> List[Dict[str, Any]]:
         values = dict(vars(launch), grid=tuple(launch.grid))
         values["instructions"] = frozenset(launch.instructions.items())
         # Compiled once and found in the cache later: the same launch.
-        for name in ("compile_seconds", "processor_seconds", "stage_seconds"):
+        for name in ("compile_seconds", "processor_seconds", "stage_seconds", "pace_ms"):
             del values[name]
         unique.setdefault(tuple(values.values()), launch)
     return [dict(asdict(launch), grid=list(launch.grid)) for launch in unique.values()]
@@ -83,6 +85,7 @@ class Function:
     text: str = ""
     form: str = ""
     stage_seconds: Optional[Dict[str, float]] = None
+    pace_ms: Optional[float] = None
     image: bytes = b""
 
 
@@ -115,6 +118,7 @@ def _load(name: str, data: bytes) -> Function:
         None if processor is None else round(processor, 3),
         *_text(forms),
         stage_seconds=None if processor is None else stages.seconds_of(metadata) or None,
+        pace_ms=None if processor is None else stages.pace_of(metadata),
         image=data,
     )
 
@@ -223,6 +227,7 @@ def check_and_note(
             compile_seconds=function.compile_seconds,
             processor_seconds=function.processor_seconds,
             stage_seconds=function.stage_seconds,
+            pace_ms=function.pace_ms,
         )
     )
     target.check(num_warps, shared, function.binary.registers or 0, grid)
