@@ -12,11 +12,12 @@ from crosswarp.matrix.cell.machines.amdgcn.schedule import Chunk, Clock
 WAVES_OF_32 = ("gfx10", "gfx11", "gfx12")
 
 
-def text_of(body, target="gfx942", arguments=(), **directives):
+def text_of(body, target="gfx942", arguments=(), tables="", **directives):
     """The assembly of a kernel `row` with this body.
 
     Args:
         arguments: (offset, size, kind) of each of its arguments.
+        tables: text behind the kernel.
         directives: of `.amdhsa_kernel`, without their prefix.
     """
     if target.startswith(WAVES_OF_32):
@@ -40,7 +41,7 @@ def text_of(body, target="gfx942", arguments=(), **directives):
             f"        .size: {size}",
             f"        .value_kind: {kind}",
         ]
-    lines += ["    .name: row", "\t.end_amdgpu_metadata"]
+    lines += ["    .name: row", "\t.end_amdgpu_metadata", tables]
     return "\n".join(lines) + "\n"
 
 

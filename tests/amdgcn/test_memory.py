@@ -303,3 +303,57 @@ def test_loads_into_lds_lie_behind_each_other_from_m0_on():
         shared=512,
     )
     assert (lanes_of(late, 3) == amdgcn.POISON).all()
+
+
+NUMBERS = """numbers:
+\t.long\t5, 0x6                          ; a comment
+\t.quad\t0x100000007
+\t.zero\t4
+\t.byte\t-1, 2, 3, 0
+\t.size\tnumbers, 24
+"""
+FINDS = {
+    "gfx942": """s_getpc_b64 s[6:7]
+        s_add_u32 s6, s6, numbers@rel32@lo+{0}
+        s_nop 0
+        s_addc_u32 s7, s7, numbers@rel32@hi+{2}
+        s_load_dword s8, s[6:7], 0x0
+        s_waitcnt lgkmcnt(0)""",
+    "gfx1201": """s_getpc_b64 s[6:7]
+        s_wait_alu 0xfffe
+        s_sext_i32_i16 s7, s7
+        s_add_co_u32 s6, s6, numbers@rel32@lo+{1}
+        s_wait_alu 0xfffe
+        s_add_co_ci_u32 s7, s7, numbers@rel32@hi+{3}
+        s_load_b32 s8, s[6:7], 0x0
+        s_wait_kmcnt 0x0""",
+}
+
+
+@pytest.mark.parametrize("target", FINDS)
+def test_code_finds_a_table_by_its_distance(target):
+    found = []
+    for place in range(0, 24, 4):
+        body = FINDS[target].format(place + 4, place + 12, place + 16, place + 24)
+        found.append(int(run(body, target, tables=NUMBERS).r(8)[0, 0]))
+    assert found == [5, 6, 7, 1, 0, 0x000302FF]
+
+
+@pytest.mark.parametrize(
+    "body, tables, why",
+    [
+        (FINDS["gfx942"].format(4, 0, 16), NUMBERS.replace(".zero", ".uleb128"), ".uleb128"),
+        (FINDS["gfx942"].format(4, 0, 16), NUMBERS.replace("\t.size", "\t.p2align"), "p2align"),
+        (FINDS["gfx942"].format(4, 0, 16), NUMBERS.partition("\t.size")[0], "without an end"),
+        (
+            FINDS["gfx942"].format(4, 0, 16).replace("s_nop 0", "v_nop"),
+            NUMBERS,
+            "begin at s_getpc_b64",
+        ),
+        (FINDS["gfx942"].format(4, 0, 16), "", "no table of this name"),
+        (FINDS["gfx942"].format(4, 0, 16).split("\n", 1)[1], NUMBERS, "begin at s_getpc_b64"),
+    ],
+)
+def test_tables_that_are_not_known_are_refused(body, tables, why):
+    with pytest.raises(amdgcn.Unsupported, match=why):
+        run(body, tables=tables)

@@ -167,6 +167,8 @@ class _Launch:
         self.argument_address = self.memory.add_array(self._arguments, "the kernel's arguments")
         self._packet = packet(kernel, self.grid, threads, self.shared, self.argument_address)
         self.packet_address = self.memory.add_array(self._packet, "the dispatch packet")
+        for name, table in kernel.tables.items():
+            self.memory.add_array(table, name)
 
     def numbers(self) -> np.ndarray:
         """Linear ids of the workgroups in the order they run."""

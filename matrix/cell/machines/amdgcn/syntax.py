@@ -5,7 +5,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Set, Tuple
 
-from . import metadata, operands
+import numpy as np
+
+from . import constants, metadata, operands
 from .errors import Unsupported
 from .operands import Operand
 
@@ -85,6 +87,7 @@ class Kernel:
         directives: of `.amdhsa_kernel`, without their prefix.
         arguments: of the metadata, see `metadata.arguments`.
         wave: lanes of a wave.
+        tables: by name, the bytes that code finds by their distance.
     """
 
     name: str
@@ -95,6 +98,7 @@ class Kernel:
     directives: Dict[str, int]
     arguments: List[metadata.Argument] = field(default_factory=list)
     wave: int = 64
+    tables: Dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def generation(self) -> Tuple[int, int]:
@@ -185,8 +189,9 @@ def parse(text: str) -> Kernel:
         reader.read(line, number + 1)
     wave = 32 if directives.get("wavefront_size32") else 64
     found = metadata.arguments(text)
+    tables = constants.resolve(reader.instructions, lines)
     return Kernel(
-        name, target.group(1), reader.instructions, reader.finish(), reader.labels, directives, found, wave
+        name, target.group(1), reader.instructions, reader.finish(), reader.labels, directives, found, wave, tables
     )  # fmt: skip
 
 

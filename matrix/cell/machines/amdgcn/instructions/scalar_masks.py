@@ -92,6 +92,12 @@ def _mov(low, name, instruction):
         low.write_scalar(d, low.read(a, f"u{bits}"), f"u{bits}")
 
 
+@handles("s_getpc_b64")
+def _getpc(low, name, instruction):
+    """Code lies at address 0: see `constants`."""
+    low.write_scalar(instruction.operands[0], low.constant(0, "u64"), "u64")
+
+
 @handles("s_cselect_b32", "s_cselect_b64")
 def _cselect(low, name, instruction):
     d, a, b = instruction.operands
