@@ -298,7 +298,7 @@ def test_the_watch_sees_accesses_and_barriers():
         def access(self, machine, at, space, what, address, condition, nbytes, lane=None):
             seen.append((space, what, nbytes))
 
-        def barrier(self, machine, at, mask):
+        def released(self, machine, name, mask):
             seen.append(("barrier",))
 
         def landed(self, machine, lanes, index, size, done):

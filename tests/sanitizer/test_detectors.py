@@ -372,6 +372,20 @@ def test_a_watch_alone_is_enough():
     assert kinds(watch.findings) == ["out-of-bounds"]
 
 
+def test_another_watch_looks_on_beside_the_detectors():
+    class Counting(ptx.Watch):
+        accesses = 0
+
+        def access(self, *given):
+            self.accesses += 1
+
+    counting, both = Counting(), ints(64)
+    # Past the first half, into the second: no fault, so a detector alone reports it.
+    body = "mad.wide.u32 %d8, %r0, 4, %d0; st.global.u32 [%d8], %r0;"
+    found = run(small(body), [both[:32], both[32:]], watch=counting)
+    assert kinds(found) == ["out-of-bounds"] and counting.accesses == 1
+
+
 def test_the_texts_name_no_folder():
     for name in launches.NAMES:
         assert "/" not in "".join(

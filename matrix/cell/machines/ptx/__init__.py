@@ -12,7 +12,7 @@ from .errors import Deadlock, Fault, OutOfTime, PTXError, Unsupported
 from .launch import Limits, Program, Result, load, run
 from .memory import Memory
 from .tensor_maps import tensor_map
-from .watch import Watch, several
+from .watch import Watch, pass_on, several
 
 __all__ = [
     "Deadlock",
@@ -26,6 +26,7 @@ __all__ = [
     "Unsupported",
     "Watch",
     "load",
+    "pass_on",
     "run",
     "several",
     "tensor_map",

@@ -358,6 +358,12 @@ class Lowering:
         """A tuple of the values of {a, b, …}."""
         return f"({', '.join(self.read(part, type_name) for part in self.registers(operand))},)"
 
+    def scatter(self, operand: str, values: str, type_name: str) -> None:
+        """Assign the elements of a sequence to {a, b, …}."""
+        for place, destination in enumerate(self.registers(operand)):
+            if destination != "_":
+                self.write(destination, f"{values}[{place}]", type_name)
+
     @staticmethod
     def integer(operand: str) -> int:
         """An operand that must be a constant.

@@ -130,11 +130,6 @@ class Machine:
         """The address of a global variable."""
         return np.full((1, 1), self.launch.variable(name) + offset, u8)
 
-    def barrier(self, at, mask):
-        """The threads of `mask` pass a barrier of their CTA: all have arrived."""
-        if self.watch is not None:
-            self.watch.barrier(self, at, mask)
-
     def landed(self, lanes, index, size, done):
         """Copies of `size` bytes have arrived at the elements `index` of shared memory."""
         if self.watch is not None:

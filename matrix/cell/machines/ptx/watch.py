@@ -35,9 +35,6 @@ class Watch:
     def released(self, machine, name, mask) -> None:
         """Threads that waited at the barrier `name` go on."""
 
-    def barrier(self, machine, at, mask) -> None:
-        """Threads pass the barrier `at`."""
-
     def copying(self, machine, at, lanes, index, size, barrier=None) -> None:
         """Copies into shared memory begin, one for each (CTA, thread) of `lanes`.
 
@@ -87,15 +84,20 @@ def several(watches: Sequence[Any]) -> Any:
         return watches[0]
     found = Watch()
     found.each_copy = any(watch.each_copy for watch in watches)
-    for name in _CALLS:
-        # Those that are not overridden are left out: most calls are only of interest to one.
-        heard = [
-            getattr(watch, name)
-            for watch in watches
-            if getattr(type(watch), name, None) is not getattr(Watch, name)
-        ]
-        setattr(found, name, heard[0] if len(heard) == 1 else _all(heard))
+    pass_on(found, watches)
     return found
+
+
+def pass_on(watch: Watch, others: Sequence[Watch]) -> None:
+    """Have `watch` pass each call on to those of `others` that hear it: most calls are only of interest to one."""
+    for name in _CALLS:
+        heard = [
+            getattr(other, name)
+            for other in others
+            if name in vars(other) or getattr(type(other), name) is not getattr(Watch, name)
+        ]
+        if heard:
+            setattr(watch, name, heard[0] if len(heard) == 1 else _all(heard))
 
 
 def _all(functions: Sequence[Any]) -> Any:

@@ -29,17 +29,8 @@ class Watching(ptx.Watch):
     def __init__(self, kernel: Any, tensors: Sequence[Tensor], unwritten: Sequence[Unwritten]):
         self.kernel = kernel
         self.found = Findings(kernel)
-        self._uninitialised = Uninitialised(self.found, tensors, unwritten)
-        self._shared = SharedAccesses(self.found)
-
-    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
-        if space == "shared":
-            self._shared.access(machine, at, what, address, condition, nbytes)
-        else:
-            self._uninitialised.access(machine, at, what, address, condition, nbytes, lane)
-
-    def released(self, machine, name, mask) -> None:
-        self._shared.released(machine, mask)
+        detectors = (Uninitialised(self.found, tensors, unwritten), SharedAccesses(self.found))
+        ptx.pass_on(self, detectors)
 
     def early(self, machine, at, register, mask) -> None:
         """An instruction names a register whose load is under way, in the waves of `mask`."""

@@ -7,6 +7,8 @@ from typing import Any, List, Tuple
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .findings import Findings
 
 RACE = "race in shared memory"
@@ -19,7 +21,7 @@ _SEVERAL = -2
 _MANY = 64
 
 
-class SharedAccesses:
+class SharedAccesses(ptx.Watch):
     """The accesses to each byte of LDS since the last barrier of its workgroup."""
 
     def __init__(self, findings: Findings):
@@ -40,7 +42,7 @@ class SharedAccesses:
         # The counter's entry of each store, and its groups, places and waves.
         self._stores: List[Tuple[Any, Any, Any, Any]] = []
 
-    def released(self, machine: Any, mask: Any) -> None:
+    def released(self, machine: Any, name: Any, mask: Any) -> None:
         """The workgroups of `mask` have passed a barrier."""
         if machine is not self._machine:
             return
@@ -58,9 +60,9 @@ class SharedAccesses:
     def _drop_ended(self) -> None:
         self._stores = [one for one in self._stores if one[0].kind]
 
-    def access(
-        self, machine: Any, at: int, what: str, address: Any, condition: Any, nbytes: int
-    ) -> None:
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        if space != "shared":
+            return
         if machine is not self._machine:
             self._begin(machine)
         shape = (machine.ctas, machine.threads)

@@ -8,6 +8,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .findings import Findings
 from .pointers import Pointers
 from .tensors import Tensor, named
@@ -17,7 +19,7 @@ KIND = "out-of-bounds"
 _BY_MAP = ("bulk load", "bulk store", "tensor map")
 
 
-class Bounds:
+class Bounds(ptx.Watch):
     def __init__(self, findings: Findings, tensors: Sequence[Tensor], pointers: Pointers):
         self.findings = findings
         self._tensors, self._pointers = tensors, pointers
@@ -38,8 +40,8 @@ class Bounds:
             self._allowed[at] = found or None
         return self._allowed[at]
 
-    def access(self, machine, at, what, address, condition, nbytes, lane) -> None:
-        if what in _BY_MAP:
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        if space != "global" or what in _BY_MAP:
             return
         allowed = self.allowed(at)
         if allowed is None:

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .findings import Findings
 
 KIND = "barrier in divergence"
 
 
-class Divergence:
+class Divergence(ptx.Watch):
     def __init__(self, findings: Findings):
         self.findings = findings
         self._last: Any = weakref.WeakKeyDictionary()

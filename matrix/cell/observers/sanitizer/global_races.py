@@ -9,6 +9,8 @@ from typing import Any, Dict, Optional, Sequence
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .findings import Findings
 from .lanes import of_threads
 from .pointers import LOADED, Pointers, unit_shift
@@ -21,7 +23,7 @@ _MOST = 2048
 _ORDERED = ("acquire", "release", "acq_rel", "volatile", "relaxed")
 
 
-class GlobalRaces:
+class GlobalRaces(ptx.Watch):
     def __init__(
         self, findings: Findings, kernel: Any, tensors: Sequence[Tensor], pointers: Pointers, programs: int,
         benign: bool = False,
@@ -72,8 +74,8 @@ class GlobalRaces:
                 found.add(tensor.parameter)
         return found
 
-    def access(self, machine, at, what, address, condition, nbytes, lane) -> None:
-        if what == "tensor map":
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        if space != "global" or what == "tensor map":
             return
         kind = {"atomic": "atomic", "store": "write", "bulk store": "write"}.get(what, "read")
         if what == "bulk store" and "reduce" in self._kernel.instructions[at].modifiers:
@@ -221,7 +223,9 @@ class GlobalRaces:
             other=f"the other side is {self.findings.instruction(other)}",
         )  # fmt: skip
 
-    def written(self, machine, at, address, condition, values, nbytes) -> None:
+    def written(self, machine, at, space, address, condition, values, nbytes) -> None:
+        if space != "global":
+            return
         suspects, self._suspects = self._suspects, None
         if suspects is not None and suspects[0] == at:
             _, unit, before, other, first = suspects

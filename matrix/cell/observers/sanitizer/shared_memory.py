@@ -5,6 +5,8 @@ from typing import Any, List, NamedTuple, Sequence
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .clocks import INCOMING, OUTGOING, PRODUCTS, Clocks
 from .findings import Findings
 from .lanes import of_threads
@@ -85,7 +87,7 @@ class Detector:
         """All programs of the chunk have ended."""
 
 
-class SharedMemory:
+class SharedMemory(ptx.Watch):
     """Turns the calls of a watch into events."""
 
     def __init__(self, kernel: Any, detectors: List[Detector]):
@@ -112,10 +114,8 @@ class SharedMemory:
 
     # ---------------------------------------------------------------- by lane
 
-    def access(
-        self, machine: Any, at: int, what: str, address: Any, condition: Any, nbytes: int
-    ) -> None:
-        if what in ("cp.async", "bulk copy", "bulk store"):
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        if space != "shared" or what in ("cp.async", "bulk copy", "bulk store"):
             # `copying` and `reading` get these in more detail.
             return
         room, shadows = self.room(machine)
@@ -138,9 +138,9 @@ class SharedMemory:
         )  # fmt: skip
         self._tell(room, shadows, event)
 
-    def written(
-        self, machine: Any, at: int, address: Any, condition: Any, values: Any, nbytes: int
-    ) -> None:
+    def written(self, machine, at, space, address, condition, values, nbytes) -> None:
+        if space != "shared":
+            return
         room, shadows = self.room(machine)
         shape = (machine.ctas, machine.threads)
         index = machine.shared.flat(address)
@@ -151,9 +151,7 @@ class SharedMemory:
 
     # ---------------------------------------------------------------- copies and products
 
-    def copying(
-        self, machine: Any, at: int, lanes: Any, index: Any, size: int, barrier: Any
-    ) -> None:
+    def copying(self, machine, at, lanes, index, size, barrier=None) -> None:
         room, shadows = self.room(machine)
         clocks = room.clocks
         cta, thread = lanes
@@ -225,7 +223,7 @@ class SharedMemory:
         event = Event("read", at, units, cta, warp, actor, time, thread, "tcgen05")
         self._tell(room, shadows, event)
 
-    def committed(self, machine: Any, objects: Any, lanes: Any) -> None:
+    def committed(self, machine: Any, at: int, objects: Any, lanes: Any) -> None:
         """A tcgen05.commit: waiters on the mbarriers are ordered after the thread's tensor core operations."""
         clocks = self.room(machine)[0].clocks
         cta, thread = lanes
@@ -259,17 +257,17 @@ class SharedMemory:
 
     # ---------------------------------------------------------------- order
 
-    def arrived(self, machine: Any, name: Any, mask: Any) -> None:
+    def arrived(self, machine: Any, at: int, name: Any, mask: Any) -> None:
         self.room(machine)[0].clocks.arrived(name, mask)
 
     def released(self, machine: Any, name: Any, mask: Any) -> None:
         self.room(machine)[0].clocks.released(name, mask)
 
-    def signals(self, machine: Any, objects: Any, active: Any) -> None:
+    def signals(self, machine: Any, at: int, objects: Any, active: Any) -> None:
         cta, thread = np.nonzero(active)
         self.room(machine)[0].clocks.signals(objects, cta, thread >> 5)
 
-    def waited(self, machine: Any, objects: Any, active: Any, done: Any) -> None:
+    def waited(self, machine: Any, at: int, objects: Any, active: Any, done: Any) -> None:
         cta, thread = np.nonzero(active)
         if done.any():
             self.room(machine)[0].clocks.waited(objects[done], cta[done], thread[done] >> 5)

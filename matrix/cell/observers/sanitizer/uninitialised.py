@@ -8,6 +8,8 @@ from typing import Any, Dict, List, Sequence
 
 import numpy as np
 
+from crosswarp.matrix.cell.machines import ptx
+
 from .findings import Findings
 from .tensors import Tensor, named
 
@@ -33,7 +35,7 @@ class Unwritten:
         return start[:, None] + np.arange(count)
 
 
-class Uninitialised:
+class Uninitialised(ptx.Watch):
     """
     Args:
         memory: of the allocations that are not, or only partly, written.
@@ -44,8 +46,8 @@ class Uninitialised:
         # Those that are full are never asked again.
         self._memory: List[Unwritten] = [one for one in memory if one.empty.any()]
 
-    def access(self, machine, at, what, address, condition, nbytes, lane) -> None:
-        if not self._memory or what == "tensor map":
+    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
+        if space != "global" or not self._memory or what == "tensor map":
             return
         shape = (machine.ctas, machine.threads)
         full = lane is None

@@ -38,14 +38,17 @@ class Watching(ptx.Watch):
         self.memory = memory_of(tensors)
         self.found = Findings(kernel)
         pointers = Pointers(kernel)
-        self._bounds = Bounds(self.found, tensors, pointers)
-        self._uninitialised = Uninitialised(self.found, tensors, unwritten)
-        self._races = GlobalRaces(self.found, kernel, tensors, pointers, programs, benign)
-        self._divergence = Divergence(self.found)
-        self._shared = SharedMemory(
-            kernel,
-            [Waits(self.found), SharedUninitialised(self.found), SharedRaces(self.found, benign)],
-        )
+        shared = [
+            Waits(self.found),
+            SharedUninitialised(self.found),
+            SharedRaces(self.found, benign),
+        ]
+        detectors = (
+            Bounds(self.found, tensors, pointers), Uninitialised(self.found, tensors, unwritten),
+            GlobalRaces(self.found, kernel, tensors, pointers, programs, benign), Divergence(self.found),
+            SharedMemory(kernel, shared),
+        )  # fmt: skip
+        ptx.pass_on(self, detectors)
         accumulators.check(self.found, kernel)
         dependent.check(self.found, kernel)
 
@@ -75,60 +78,6 @@ class Watching(ptx.Watch):
             )  # fmt: skip
         else:
             raise error
-
-    # ---------------------------------------------------------------- ptx.Watch
-
-    def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
-        if space == "shared":
-            self._shared.access(machine, at, what, address, condition, nbytes)
-        elif space == "global":
-            self._bounds.access(machine, at, what, address, condition, nbytes, lane)
-            self._uninitialised.access(machine, at, what, address, condition, nbytes, lane)
-            self._races.access(machine, at, what, address, condition, nbytes, lane)
-
-    def written(self, machine, at, space, address, condition, values, nbytes) -> None:
-        if space == "shared":
-            self._shared.written(machine, at, address, condition, values, nbytes)
-        elif space == "global":
-            self._races.written(machine, at, address, condition, values, nbytes)
-
-    def arrived(self, machine, at, name, mask) -> None:
-        self._divergence.arrived(machine, at, name, mask)
-        self._shared.arrived(machine, name, mask)
-
-    def released(self, machine, name, mask) -> None:
-        self._divergence.released(machine, name, mask)
-        self._shared.released(machine, name, mask)
-
-    def copying(self, machine, at, lanes, index, size, barrier=None) -> None:
-        self._shared.copying(machine, at, lanes, index, size, barrier)
-
-    def landed(self, machine, lanes, index, size, done) -> None:
-        self._shared.landed(machine, lanes, index, size, done)
-
-    def reading(self, machine, at, lanes, index, size) -> None:
-        self._shared.reading(machine, at, lanes, index, size)
-
-    def multiplying(self, machine, at, lanes, address, size) -> None:
-        self._shared.multiplying(machine, at, lanes, address, size)
-
-    def committed(self, machine, at, objects, lanes) -> None:
-        self._shared.committed(machine, objects, lanes)
-
-    def group(self, machine, unit, mask) -> None:
-        self._shared.group(machine, unit, mask)
-
-    def waited_group(self, machine, unit, newest, mask) -> None:
-        self._shared.waited_group(machine, unit, newest, mask)
-
-    def signals(self, machine, at, objects, active) -> None:
-        self._shared.signals(machine, objects, active)
-
-    def finished(self, machine) -> None:
-        self._shared.finished(machine)
-
-    def waited(self, machine, at, objects, active, done) -> None:
-        self._shared.waited(machine, objects, active, done)
 
 
 def watching(

@@ -82,8 +82,7 @@ def _ld(low, instruction, rest):
         f"S.tensor_memory.load({instruction.index}, '{shape}', {times}, {packed}, {low.address(address, 32)}, "
         f"{second}, {low.condition})"
     )
-    for place, destination in enumerate(low.registers(destinations)):
-        low.write(destination, f"{found}[{place}]", "b32")
+    low.scatter(destinations, found, "b32")
 
 
 def _st(low, instruction, rest):

@@ -70,7 +70,4 @@ NAMESPACE["trapped"] = trapped
 
 @lowers("bar", "barrier")
 def barrier(low, instruction):
-    """The scheduler has let these threads through already: a barrier begins its block."""
-    if instruction.modifiers[0] == "warp":
-        return
-    low.emit(f"S.barrier({instruction.index}, m)")
+    """Nothing: the scheduler has let these threads through already, for a barrier begins its block."""

@@ -149,9 +149,7 @@ def atom(low, instruction):
         low.emit(call)
         return
     found = low.temporary(call)
-    for place, destination in enumerate(low.registers(instruction.operands[0])):
-        if destination != "_":
-            low.write(destination, f"{found}[{place}]", f"b{bits}")
+    low.scatter(instruction.operands[0], found, f"b{bits}")
 
 
 @lowers("createpolicy")

@@ -34,8 +34,7 @@ def wgmma(low, instruction):
         f"S.warpgroups.multiply({instruction.index}, '{shape}', {kinds}, {low.values(d, 'b32')}, {left}, "
         f"{low.read(b, 'b64')}, {scale}, {signs}, {transposed}, {low.condition})"
     )
-    for place, destination in enumerate(low.registers(d)):
-        low.write(destination, f"{found}[{place}]", "b32")
+    low.scatter(d, found, "b32")
 
 
 def _groups(low, instruction, unit):

@@ -18,8 +18,7 @@ def mma(low, instruction):
     if shape == "m8n8k4" and kinds == ["f64"] * 4:
         values = ", ".join(low.values(part, "b64") for part in (a, b, c))
         found = low.temporary(f"S.tensor_cores.mma_f64({values})")
-        for place, destination in enumerate(low.registers(d)):
-            low.write(destination, f"{found}[{place}]", "b64")
+        low.scatter(d, found, "b64")
         return
     known = {"sync", "aligned", "row", "col", "satfinite", shape, *kinds}
     if (shape, kinds[1]) not in FORMS or set(modifiers) - known or len(instruction.operands) > 4:
@@ -29,8 +28,7 @@ def mma(low, instruction):
     values = ", ".join(low.values(part, "b32") for part in (a, b, c))
     saturate = "satfinite" in modifiers
     found = low.temporary(f"S.tensor_cores.mma('{shape}', {tuple(kinds)}, {values}, {saturate})")
-    for place, destination in enumerate(low.registers(d)):
-        low.write(destination, f"{found}[{place}]", "b32")
+    low.scatter(d, found, "b32")
 
 
 # Factors of a row or column, by the name of their number.
@@ -73,8 +71,7 @@ def _scaled(low, instruction, shape):
         f"S.tensor_cores.mma_scaled({(kind, shape, a_kind)}, {(a_kind, b_kind)}, {a}, {b}, {c}, ({', '.join(scales)}), "
         f"{_BLOCKS[vector]}, '{scale_kind}')"
     )
-    for place, destination in enumerate(low.registers(operands[0])):
-        low.write(destination, f"{found}[{place}]", "b32")
+    low.scatter(operands[0], found, "b32")
 
 
 def _count(instruction):
@@ -92,8 +89,7 @@ def ldmatrix(low, instruction):
     found = low.temporary(
         f"S.tensor_cores.load_matrices({instruction.index}, {address}, {low.condition}, {count}, {transpose})"
     )
-    for place, destination in enumerate(low.registers(instruction.operands[0])):
-        low.write(destination, f"{found}[{place}]", "b32")
+    low.scatter(instruction.operands[0], found, "b32")
 
 
 @lowers("stmatrix")
