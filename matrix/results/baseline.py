@@ -166,7 +166,7 @@ class Table:
         """As `_fields`; equal cells share one result."""
         if brief and not isinstance(cell, str):
             return _fields({name: cell[name] for name in cell if name not in _RESOURCES})
-        key = cell if isinstance(cell, str) else json.dumps(cell)
+        key = cell if isinstance(cell, str) else repr(cell)
         if key not in self._read:
             self._read[key] = _fields(cell)
         return self._read[key]

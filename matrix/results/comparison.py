@@ -269,16 +269,30 @@ def paired(
     pace = compile_time.pace(before.seconds, after.seconds)
     across = before.across_columns
     made = []
-    for cell in dict.fromkeys([*new, *old]):
-        was, now = old.get(cell), new.get(cell)
-        if was is None or now is None:
-            record, short = (now, unreached[0]) if was is None else (was, unreached[1])
-            assert record is not None
-            if short if across else record.column in short:
-                made.append(Pair(was, now, Comparison("unknown", note=UNREACHED)))
-                continue
-        made.append(Pair(was, now, compare(was, now, pace)))
+    for cell, now in new.items():
+        was = old.get(cell)
+        made.append(
+            _of_one_side(None, now, across, unreached[0])
+            if was is None
+            else Pair(was, now, compare(was, now, pace))
+        )
+    made += [
+        _of_one_side(was, None, across, unreached[1])
+        for cell, was in old.items()
+        if cell not in new
+    ]
     return made
+
+
+def _of_one_side(
+    was: Record | None, now: Record | None, across_columns: bool, unreached: Collection[str]
+) -> Pair:
+    """A cell that the other side lacks, of whose columns `unreached` did not reach all of their cells."""
+    record = was or now
+    assert record is not None
+    if unreached if across_columns else record.column in unreached:
+        return Pair(was, now, Comparison("unknown", note=UNREACHED))
+    return Pair(was, now, compare(was, now))
 
 
 def _cell(record: Record, across_columns: bool) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ def grouped(
     counted = [
         pair
         for pair in pairs
-        if pair.record.kernel not in reproducers or pair.comparison.outcome in _OF_REPRODUCERS
+        if pair.comparison.outcome in _OF_REPRODUCERS or pair.record.kernel not in reproducers
     ]
     return Diff(before, after, counted, groups(counted, verdicts, after.whose or before.whose))
 

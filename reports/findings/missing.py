@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from crosswarp.matrix.results.record import LANES, Record
-from crosswarp.reports.findings.view import View
+
+if TYPE_CHECKING:
+    from crosswarp.reports.findings.view import View
 
 # Column and lane -> the cases that its suite said it would run.
 Planned = Mapping[tuple[str, str], int]
@@ -28,8 +31,8 @@ def missing(view: View) -> list[Missing]:
     lacking = []
     if view.run.status != "finished":
         lacking.append(Missing("", f"This run is not whole: {view.run.status}."))
-    for column, records in view.by_column.items():
-        lacking += [Missing(column, what) for what in of_column(view.planned, column, records)]
+    for column, sentences in view.missing.items():
+        lacking += [Missing(column, sentence) for sentence in sentences]
     return lacking
 
 

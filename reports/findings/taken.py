@@ -47,6 +47,6 @@ def taken(
     for record in records:
         if column in (None, record.column) and target in (None, record.target):
             of += 1
-            if (source := sources.get((record.column, record.item))) is not None:
+            if sources and (source := sources.get((record.column, record.item))) is not None:
                 runs[source] = runs.get(source, 0) + 1
     return Taken(of, runs)

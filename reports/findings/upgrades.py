@@ -9,7 +9,6 @@ from crosswarp.matrix.results import comparison
 from crosswarp.matrix.results.comparison import Cells
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.reports.findings.diff import Diff, Explained, Side, grouped
-from crosswarp.reports.findings.missing import unreached
 from crosswarp.reports.findings.view import View
 
 
@@ -28,7 +27,7 @@ class Upgrades:
 
     def __init__(self, view: View) -> None:
         self._view = view
-        self._short = unreached(view.planned, view.by_column)
+        self._short = {column for column, sentences in view.missing.items() if sentences}
         self._explained = Explained([view.verdict])
         self._cells: dict[str, Cells] = {}
         self._numbers: dict[tuple[str, ...], int] = {}

@@ -20,7 +20,7 @@ from crosswarp.matrix.results.store import Environment, Note, Run, Store
 from crosswarp.matrix.results.verdict import ByKernel, Healed, Verdict, triton_of
 from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
-from crosswarp.reports.findings import reproducers
+from crosswarp.reports.findings import missing, reproducers
 from crosswarp.reports.findings.marks import Mark, Place, marks
 from crosswarp.reports.findings.taken import Taken, taken
 
@@ -61,6 +61,14 @@ class View:
     def by_column(self) -> Mapping[str, Sequence[Record]]:
         """The records of each column, in the order of `columns`; none for one of which nothing was recorded."""
         return by_column(self.records, self.columns)
+
+    @cached_property
+    def missing(self) -> Mapping[str, list[str]]:
+        """For each column the sentences about planned results that it lacks."""
+        return {
+            column: missing.of_column(self.planned, column, records)
+            for column, records in self.by_column.items()
+        }
 
     @cached_property
     def by_kernel(self) -> Mapping[str, Sequence[Record]]:

@@ -22,6 +22,7 @@ CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unkn
 # The worst value of these metrics is the least; of all others the most.
 LEAST = ("tensor", *(threshold.metric for threshold in THRESHOLDS if threshold.falls))
 METRICS = (*(threshold.metric for threshold in THRESHOLDS), "tensor", "compile")
+_WORST = [(metric, min if metric in LEAST else max) for metric in METRICS]
 # The fields of a row of a kernel's details, in this order; a text is stored as its number among the texts.
 FIELDS = (
     "case", "config", "mode", "outcome", "reason", "fingerprint", "message", "seconds", "issue", "shims", "figures",
@@ -172,10 +173,8 @@ def _worst(record: Record) -> list[float | None] | None:
     """The worst launch's figure of each metric; None where no metric has any."""
     each = [figures for couples in launches(record).values() for figures in couples]
     worst = [
-        (min if metric in LEAST else max)(
-            (figures[metric] for figures in each if metric in figures), default=None
-        )
-        for metric in METRICS
+        worst_of([figures[metric] for figures in each if metric in figures], default=None)
+        for metric, worst_of in _WORST
     ]
     return worst if any(figure is not None for figure in worst) else None
 

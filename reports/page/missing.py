@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from crosswarp.reports.findings import missing as plain
 from crosswarp.reports.page.model import Model
 
 
@@ -30,7 +29,7 @@ def of_column(model: Model, column: str) -> list[str]:
         for environment in model.view.environments
         if environment.column == column and environment.state != "ready"
     ]
-    return sentences + plain.of_column(model.view.planned, column, model.view.by_column[column])
+    return sentences + model.view.missing[column]
 
 
 def unsupported(model: Model) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
+from crosswarp.matrix.results.comparison import HEAVIER
 from crosswarp.matrix.results.record import LANES, Record
 from crosswarp.reports.findings import upgrades
-from crosswarp.reports.findings.diff import Diff
+from crosswarp.reports.findings.diff import Diff, Group
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
@@ -109,6 +111,19 @@ class Model:
         return older[-1] if older else None
 
     @cached_property
+    def heavier(self) -> Mapping[str, list[tuple[Column, Column, Group]]]:
+        """For each kernel the columns on which it grew heavier, each with the column before and the cause."""
+        by_kernel: dict[str, list[tuple[Column, Column, Group]]] = defaultdict(list)
+        for after in self.columns:
+            before = self.before(after.id)
+            if before is None:
+                continue
+            for group in self.upgrades[before.id, after.id].of(*HEAVIER):
+                for kernel in group.kernels:
+                    by_kernel[kernel].append((before, after, group))
+        return by_kernel
+
+    @cached_property
     def explained(self) -> Mapping[str, list[Record]]:
         """The failing cells of each issue, by its id."""
         found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
@@ -119,6 +134,11 @@ class Model:
             if record.id in self.view.verdict.explained:
                 found[self.view.verdict.explained[record.id].id].append(record)
         return found
+
+    @cached_property
+    def fixed_cells(self) -> Counter[str]:
+        """How many failing cells of each issue pass with compat, by the issue's id."""
+        return Counter(fixed.issue.id for fixed in self.view.verdict.healed)
 
     @cached_property
     def issue_slugs(self) -> Mapping[str, str]:

@@ -40,17 +40,14 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
         ])
         for lane, target in model.grids if (lane, target) in here
     ]  # fmt: skip
-    heavier = []
-    for after in model.columns:
-        before = model.before(after.id)
-        for group in model.upgrades[before.id, after.id].groups if before else ():
-            if group.outcome in HEAVIER and kernel.name in group.kernels:
-                heavier.append((before, after, diff_text.facts(group)))
     return {
         "kernel": kernel,
         "rows": rows,
         "causes": [cause for cause in model.view.regressions if cause.kernel == kernel.name],
-        "heavier": heavier,
+        "heavier": [
+            (before, after, diff_text.facts(group))
+            for before, after, group in model.heavier.get(kernel.name, ())
+        ],
         "cases": sorted({record.case for record in mine} - {"*"}),
         "command": model.command(kernel.name),
     }
@@ -122,14 +119,13 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
     shims = [
         shim for shim in compat.all_shims() if issue.shim == shim.name or shim.issue == issue.id
     ]
+    cells = Counter((record.column, record.mode) for record in explained)
     by_column = [
         (
             column,
             versions.within(column.triton or None, issue.triton),
-            *(
-                sum(1 for record in explained if (record.column, record.mode) == (column.id, mode))
-                for mode in ("bare", "shimmed")
-            ),
+            cells[column.id, "bare"],
+            cells[column.id, "shimmed"],
         )
         for column in model.columns
     ]
@@ -145,7 +141,7 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
             (slugs[name], cells) for name, cells in sorted(hit.items()) if name in slugs
         ],
         "red": len(bare),
-        "healed": sum(1 for one in model.view.verdict.healed if one.issue is issue),
+        "healed": model.fixed_cells[issue.id],
         "wrong": [one.text for one in model.view.wrong_windows if one.issue is issue],
         "proof": list(dict.fromkeys(_proof(model, issue, case.kernel) for case in issue.case)),
     }
