@@ -9,6 +9,7 @@ child writes to into small ones again. Fork and end of an empty child: 16.5 ms w
 import ctypes
 import os
 import re
+import sys
 from typing import Iterator, Tuple
 
 from crosswarp.compat import launch
@@ -23,7 +24,19 @@ _COLLAPSE = 25
 def ready() -> None:
     """Look around for the children, and put the memory that they share into huge pages if the system can."""
     launch.ready_to_fork()
+    os.register_at_fork(after_in_child=_renew_torch_threads)
     huge_pages()
+
+
+def _renew_torch_threads() -> None:
+    """Make torch's pool of threads anew while the child has one thread.
+
+    torch does so at the first use after a fork. Autograd starts a thread for each GPU, and where two come to it at
+    once, torch 2.11 aborts: "pool INTERNAL ASSERT FAILED ... Invalid thread pool!" (64 cores, four H100s, 2026-11-27).
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(torch.get_num_threads())
 
 
 def huge_pages() -> int:

@@ -57,5 +57,25 @@ def test_kernels_are_looked_for_before_the_fork_too(monkeypatch):
     called = []
     monkeypatch.setattr(launch, "ready_to_fork", lambda: called.append("kernels"))
     monkeypatch.setattr(forking, "huge_pages", lambda: called.append("pages"))
+    monkeypatch.setattr(os, "register_at_fork", lambda **hooks: None)
     forking.ready()
     assert called == ["kernels", "pages"]
+
+
+def test_each_child_renews_the_threads_of_torch_first(in_fork, monkeypatch):
+    class Torch:
+        threads = []
+
+        def get_num_threads():
+            return 3
+
+        set_num_threads = threads.append
+
+    monkeypatch.setattr(forking, "huge_pages", lambda: 0)
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+
+    def run():
+        forking.ready()
+        return run_isolated(lambda send: Torch.threads, time_limit=60).value, Torch.threads
+
+    assert in_fork(run) == ([3], [])
