@@ -38,7 +38,8 @@ class Case:
     dtype: str
     shape: Mapping[str, int]
     lanes: Tuple[str, ...] = LANES
-    # globs of the targets that the lanes compile and emulate cover; an issue of the language shows on any one
+    # globs of the targets that the lanes compile and emulate cover; an issue of the language shows on any one. In the
+    # lane device, a GPU as new as one of them runs the case.
     targets: Tuple[str, ...] = ("*",)
     # passed to launch as keywords, beside the inputs
     options: Mapping[str, object] = field(default_factory=dict)

@@ -257,6 +257,31 @@ def test_cases_are_chosen_by_globs_and_dealt_after_that(globs, chosen):
     assert sorted(cases(shard=[1, 2]) + cases(shard=[2, 2])) == sorted(chosen)
 
 
+@pytest.mark.parametrize(
+    ("globs", "lanes"),
+    [
+        (("*",), {"compile", "emulate", "interpret", "device"}),
+        (("sm_*",), {"compile", "emulate", "interpret", "device"}),
+        # The GPU is newer than one of them.
+        (("gfx942", "sm_80"), {"interpret", "device"}),
+        (("sm_100",), {"interpret"}),
+        (("gfx942",), {"interpret"}),
+        (("gfx*",), {"interpret"}),
+    ],
+)
+def test_a_gpu_runs_the_cases_of_its_maker_that_name_no_newer_chip(globs, lanes):
+    from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
+
+    spec = AskedSuite(modes=["bare"])
+
+    def runs(lane, target="sm_90"):
+        return bool(suite_plan._items(spec, lane, "k", [("case", globs)], {target: ""}))
+
+    assert {lane for lane in suite_plan.protocol.LANES if runs(lane)} == lanes
+    # A GPU that gave no name.
+    assert runs("device", "gpu")
+
+
 def test_a_kernel_is_named_for_its_file():
     assert kernel_check.problems(GOOD, name="made") == []
     (told,) = kernel_check.problems(GOOD, name="other")

@@ -258,10 +258,7 @@ KERNEL = kernel_of(
             shown,
             "fp32",
             {"N": SIZE},
-            # A GPU takes whatever names it, and these instructions only where it has them.
-            lanes=("compile", "emulate", "device")
-            if {"sm_*", "sm_90"} & set(targets)
-            else ("compile", "emulate"),
+            lanes=("compile", "emulate", "device"),
             targets=targets,
             requires=requires,
         )

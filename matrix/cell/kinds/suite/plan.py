@@ -9,6 +9,7 @@ import fcntl
 import fnmatch
 import json
 import os
+import re
 import zlib
 from dataclasses import asdict, dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -27,6 +28,7 @@ IMPORT_SECONDS = 120
 # The reason of a module whose KERNEL is none.
 MALFORMED = "malformed KERNEL"
 MAX_NOTE = 500
+_CHIP = re.compile(r"(sm_|gfx)([0-9a-f]+)")
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,7 @@ def _items(
             case
             for case, globs in loaded
             if any(fnmatch.fnmatchcase(case, glob) for glob in spec.cases)
-            if lane not in ("compile", "emulate")
-            or any(fnmatch.fnmatchcase(target, glob) for glob in globs)
+            if lane == "interpret" or any(_covers(glob, target, lane) for glob in globs)
         ]
         for case in _share(cases, "/".join((target, lane, name)), spec.shard):
             # That the shims let it be compiled is seen of each kernel.
@@ -147,6 +148,22 @@ def _items(
                 Item(target, lane, mode, name, case, skip=reason, anew=anew) for mode in spec.modes
             ]
     return items
+
+
+def _covers(glob: str, target: str, lane: str) -> bool:
+    """Return whether a case with this glob among its targets runs on the target.
+
+    A GPU also runs a case that names an older chip of its maker, such as an A10 (sm_86) one of sm_80. Where its own
+    name is not known, it runs every case.
+    """
+    if fnmatch.fnmatchcase(target, glob):
+        return True
+    if lane != "device":
+        return False
+    named, own = _CHIP.fullmatch(glob), _CHIP.fullmatch(target)
+    if own is None:
+        return True
+    return named is not None and named[1] == own[1] and int(named[2], 16) <= int(own[2], 16)
 
 
 def _share(cases: List[str], of: str, shard: Optional[Sequence[int]]) -> List[str]:
