@@ -49,6 +49,16 @@ BODIES = {
     ),
     "a bound": ("x, count", "for i in range(tl.load(count)):\n        tl.store(x + i, 0.0)", {"count": "*i32:16"}),
     "a mask": ("x, m", "tl.store(x, 1.0, mask=tl.load(m))", {"m": "*i1:16"}),
+    "bytes of an assembly": (
+        "q, y",
+        "tl.store(y, tl.inline_asm_elementwise('', '=r,=r,=r,=r,r', [tl.load(q)], tl.int32, True, pack=4))",
+        {"q": "*i8:16"},
+    ),
+    "a register an element of an assembly": (
+        "x, y",
+        "tl.store(y, tl.inline_asm_elementwise('', '=r,r', [tl.load(x)], tl.float32, True, 1))",
+        {"x": "*fp32:16"},
+    ),
     "bits": ("x, q", "tl.store(x, (tl.load(q) >> 4) & 15)", {"q": "*i32:16"}),
     "a name with two roles": (
         "q, scales, y",
@@ -156,6 +166,16 @@ def test_indices_are_tried_as_torch_makes_them(tmp_path):
     )
     (found,) = infer.infer(finding.read(path))[0].signatures
     assert ["rows *i64" in str(one) for one in found.attempts][:2] == [False, True]
+
+
+def test_what_a_heuristic_compares_with_none_is_tried_without_it(tmp_path):
+    path = tmp_path / "kernels.py"
+    heuristic = '@triton.heuristics({"HAS": lambda args: args["b"] is not None})'
+    body = "if HAS:\n        x += tl.load(b)\n    tl.store(x, 1.0)"
+    kernel = f"{heuristic}\n@triton.jit\ndef k(x, b, HAS: tl.constexpr):\n    {body}\n"
+    path.write_text(f"{HEAD}{kernel}\ndef run(x, b):\n    k[(1,)](x, b)\n", "utf-8")
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    assert [one.arguments[1].type for one in found.attempts].count("none") == 1
 
 
 def test_a_kernel_that_multiplies_bytes_is_tried_with_bytes_and_float_scales(tmp_path):

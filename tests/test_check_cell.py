@@ -38,6 +38,20 @@ GONE = Verdict(
     "compile",
 )
 BOUND = Verdict("api-error", "TypeError", "missing 1 required argument; NameError", "m", "bind")
+SIZES = Verdict(
+    "crash",
+    "SIGABRT",
+    "SIGABRT: number of input constraints does not match number of parameters",
+    "m",
+    "compile",
+)
+TARGET = Verdict(
+    "compile-error",
+    "PTXASError",
+    "Feature 'cvt.f16x2.e2m1x2' not supported on .target 'sm_90a'",
+    "m",
+    "compile",
+)
 CRASH = Verdict("crash", "SIGABRT", "SIGABRT", "m", "compile")
 LATE = Verdict("timeout", "longer than 120 s", "timeout", "m", "compile")
 LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
@@ -87,7 +101,7 @@ def test_on_the_next_target_what_passed_comes_first(settled):
     assert place == 1 and ran == [0, 1, 1]
 
 
-@pytest.mark.parametrize("failure", [NAME, GONE])
+@pytest.mark.parametrize("failure", [NAME, GONE, TARGET])
 def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
     # Once in each mode.
@@ -110,7 +124,7 @@ def test_with_compat_no_verdict_where_only_the_assumptions_fail(settled):
 
 
 @pytest.mark.parametrize(
-    "failures", [(TYPES, TYPES), (LARGE, TYPES), (CRASH, TYPES), (BOUND, BOUND)]
+    "failures", [(TYPES, TYPES), (LARGE, TYPES), (CRASH, TYPES), (BOUND, BOUND), (SIZES, SIZES)]
 )
 def test_a_failure_that_may_come_of_assumptions_is_no_verdict(settled, failures):
     items, _, _ = settled(*failures)

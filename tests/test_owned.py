@@ -40,6 +40,12 @@ TEN = {
         "KeyError: 'Keyword argument NUM_WARPS was specified but unrecognised'"},
         "your kernel: write the option NUM_WARPS as num_warps",
     ),
+    "an instruction that the target lacks": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "PTXASError: ptxas error : Feature 'cvt.f16x2.e2m1x2' not supported on .target '<target>'",
+        "message": "PTXASError: PTXAS error: Internal Triton PTX codegen error"},
+        "your kernel: the assembler refuses its inline assembly",
+    ),
     "removed attribute": (
         "3.9.0", {"outcome": "api-error", "phase": "bind", "fingerprint":
         "AttributeError: 'JITFunction' object has no attribute 'starter'"},

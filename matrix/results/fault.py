@@ -42,7 +42,7 @@ _OF_NVIDIA = re.compile(
 # The messages of ptxas and LLVM's assembler about text that they cannot read.
 _ASSEMBLY = re.compile(
     r"(?s)ptxas.*?(?:Parsing error|Not a name of any known instruction|Unexpected instruction types|"
-    r"Arguments mismatch|Unknown symbol|Illegal modifier)|"
+    r"Arguments mismatch|Unknown symbol|Illegal modifier|Feature '[^']+' (?:requires|not supported on) \.target)|"
     r"MLIR error: (?:invalid instruction|invalid operand|unknown token|not a valid operand)|"
     r"could not allocate (?:output register|input reg) for constraint"
 )

@@ -17,10 +17,12 @@ from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Argument
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
 from crosswarp.matrix.signatures.uses import (
     BITS,
+    BYTES,
     CALLED,
     DESCRIPTOR,
     DTYPE,
     FLOAT,
+    HALVES,
     INDEX,
     LAYOUT,
     LOADED,
@@ -69,6 +71,7 @@ _SMALL_NUMBER = 4
 _MOST = 12
 _FLOATS = ("fp16", "bf16", "fp32")
 _BYTES = "i8"
+_TESTED = "it is compared with None"
 # Tensors that stay floats beside tensors of bytes.
 _SCALE = re.compile(r"(?i)scale|zero")
 
@@ -120,6 +123,7 @@ class Assuming:
         self._kernel = kernel
         self._dtype = dtype
         self.uses = uses(source, kernel)
+        self._tested = _tested(kernel)
         sized = [one for one in kernel.parameters if one.constexpr and self._is_size(one.name)]
         self._size = _SIZES_BY_AXES.get(_axes(kernel), _DEFAULT_SIZE)
         if len(sized) <= 1:
@@ -144,6 +148,11 @@ class Assuming:
         loaded = {one[len(LOADED) :] for one in use.facts if one.startswith(LOADED)}
         if TABLE in loaded:
             return "i64", "the kernel loads addresses through it"
+        if BYTES in loaded or HALVES in loaded:
+            return (
+                _BYTES if BYTES in loaded else "fp16",
+                "inline assembly takes several in one register",
+            )
         # No float is shifted; a name that is both an index and a float may be one after the other.
         whole = BITS in loaded or INDEX in loaded and (FLOAT not in loaded or other.scalars)
         if whole:
@@ -175,6 +184,13 @@ class Assuming:
             one.startswith(LOADED) for one in use.facts
         )
 
+    def may_be_none(self, name: str) -> bool:
+        """Whether the kernel or one of its heuristics compares it with None."""
+        return TESTED in self.uses.get(name, Use()).facts or name in self._tested
+
+    def none(self, name: str) -> Argument:
+        return Argument(name, NONE, origin=_TESTED, assumed=True)
+
     def _typed(self, name: str, use: Use, other: Assumption) -> Argument | None:
         if DESCRIPTOR in use.facts and POINTER not in use.facts:
             return None
@@ -185,11 +201,11 @@ class Assuming:
             )
         tested_only = use.facts and use.facts <= {TESTED}
         if tested_only:
-            return Argument(name, NONE, origin="it is compared with None", assumed=True)
+            return self.none(name)
         pointer = self.is_pointer(name) or bool(_POINTER.search(name)) and INDEX not in use.facts
         if pointer:
-            if other.unset and TESTED in use.facts:
-                return Argument(name, NONE, origin="it is compared with None", assumed=True)
+            if other.unset and self.may_be_none(name):
+                return self.none(name)
             element, why = self.element(name, other)
             return Argument(
                 name,
@@ -304,6 +320,20 @@ class Assuming:
             ):
                 return {"name": one.name}, "a function of the file that can be called so"
         return None
+
+
+def _tested(kernel: Kernel) -> set[str]:
+    """The parameters that a heuristic compares with None: ``args["bias"] is not None``."""
+    return {
+        node.left.slice.value
+        for decorator in kernel.node.decorator_list
+        for node in ast.walk(decorator)
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Subscript)
+        and isinstance(node.left.slice, ast.Constant)
+        and isinstance(node.left.slice.value, str)
+        and any(isinstance(one, ast.Constant) and one.value is None for one in node.comparators)
+    }
 
 
 def _axes(kernel: Kernel) -> int:

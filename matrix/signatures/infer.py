@@ -251,6 +251,8 @@ class _Inference:
             if kind.dtype:
                 at = f"its dtype at line {kind.line}" if kind.line else where
                 return Argument(name, f"*{kind.dtype}", "16", origin=at, others=kind.others)
+            if kind.what == "unknown" and other.unset and self._assuming.may_be_none(name):
+                return self._assuming.none(name)
             element, why = self._assuming.element(name, other)
             how = (
                 f"{where}: a tensor"
@@ -322,7 +324,7 @@ class _Inference:
             if given is None or name in self._constants:
                 if given is None and name not in self._constants:
                     notes.append(
-                        f"{name} of the launch at line {launch.line} is not told by the file, so Triton's default is "
+                        f"the file does not say {name} of the launch at line {launch.line}, so Triton's default is "
                         f"taken: --constexpr '{self._kernel.name}:{name}=…'"
                     )
                 continue

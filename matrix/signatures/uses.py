@@ -14,9 +14,12 @@ from typing import Any
 from crosswarp.matrix.signatures.gluon import LANGUAGE as GLUON
 from crosswarp.matrix.signatures.source import Kernel, Source
 
-POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT = (
+(
+    POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT, BYTES,
+    HALVES,
+) = (
     "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
-    "addresses", "stored integers", "a tuple", "a layout",
+    "addresses", "stored integers", "a tuple", "a layout", "bytes", "two bytes each",
 )  # fmt: skip
 NAMES = (
     POINTER,
@@ -33,6 +36,8 @@ NAMES = (
     STORED,
     PIECES,
     LAYOUT,
+    BYTES,
+    HALVES,
 )
 LOADED = "*"
 _ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
@@ -69,6 +74,8 @@ _LAYOUTS = {
     "SliceLayout": 1, "DotOperandLayout": 1, "convert_layout": 1, "allocate_shared_memory": 2, "arange": 2, "zeros": 2,
     "full": 3, "set_auto_layout": 1,
 }  # fmt: skip
+# The bits of an operand of inline assembly, by the letter of its constraint.
+_REGISTERS = {"h": 16, "r": 32, "l": 64}
 # Functions of the file are followed that far.
 _DEEPEST = 6
 
@@ -416,6 +423,8 @@ class _Body:
                 self._mark(one, FLOAT)
         if last == "where" and node.args:
             self._truth(node.args[0])
+        if last == "inline_asm_elementwise":
+            self._look_assembly(node, words)
         if last in _SHAPES or last in ("range",) or self._source.full(node.func) == "range":
             for one in _numbers(last, node):
                 self._mark(one, INDEX)
@@ -442,6 +451,27 @@ class _Body:
             if use is not None:
                 use.facts.add(CALLED)
         self._inside(node)
+
+    def _look_assembly(self, node: ast.Call, words: Mapping[Any, ast.expr]) -> None:
+        """Marks the operands whose elements share a register: their size follows from its size and their number."""
+        named = zip(("asm", "constraints", "args", "dtype", "is_pure", "pack"), node.args)
+        given = {**dict(named), **words}
+        text, pack, operands = (given.get(name) for name in ("constraints", "pack", "args"))
+        if not (
+            isinstance(text, ast.Constant)
+            and isinstance(pack, ast.Constant)
+            and isinstance(size := pack.value, int)
+            and isinstance(operands, (ast.List, ast.Tuple))
+        ):
+            return
+        registers = [one.strip() for one in str(text.value).split(",")]
+        registers = [one for one in registers if not one.startswith(("=", "~"))]
+        if len(registers) != len(operands.elts):
+            return
+        for register, operand in zip(registers, operands.elts):
+            bits = _REGISTERS.get(register, 0) / max(size, 1)
+            if bits in (8, 16):
+                self._mark(operand, BYTES if bits == 8 else HALVES)
 
     def _placed(self, node: ast.Call, last: str) -> ast.expr | None:
         """The address that one of Gluon's own functions is passed."""

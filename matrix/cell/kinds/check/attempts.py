@@ -23,13 +23,16 @@ _ANYWAY = re.compile(
     r"NameError|(?<!')\bis not defined\b|module '?triton[\w.]*'? has no attribute|UnsupportedLanguageConstruct|"
     r"unsupported AST node|SyntaxError|cannot import name|No module named|Cannot access global variable|"
     r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |(?:has|have) been removed|is deprecated|"
-    r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError"
+    r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError|"
+    r"Feature '(?![^']*bf16)[^']+' (?:requires|not supported on) \.target"
 )
 _UNDEFINED = re.compile(r"(\w+)'? is not defined")
 # The compiler's own failures, after the language has accepted the program.
 _COMPILER = re.compile(
     r"PassManager::run failed|failed to (?:translate|legalize)|LLVM ERROR|Internal Triton PTX"
 )
+# The compiler's death by inline assembly that is passed elements of another size than it was written for.
+_OTHER_SIZE = re.compile(r"number of input constraints does not match number of parameters")
 # A mode that begins late still has this part of its case's time: much of it comes from the cache.
 _LEAST = 0.2
 
@@ -194,6 +197,8 @@ def _whatever_is_assumed(verdict: Verdict, assigns: Collection[str]) -> bool:
 
 
 def _is_the_compilers(verdict: Verdict) -> bool:
+    if _OTHER_SIZE.search(f"{verdict.fingerprint}\n{verdict.message}"):
+        return False
     return verdict.outcome == "crash" or bool(
         _COMPILER.search(f"{verdict.fingerprint}\n{verdict.message}")
     )
