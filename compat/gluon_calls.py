@@ -23,6 +23,7 @@ _REGISTERS, _MOST, _STEP, _THREADS = 65536, 255, 8, 32
 def apply(gluon: Gluon) -> None:
     """Add the names of other releases to this Triton's Gluon, and have its functions take their arguments."""
     _aggregates(gluon)
+    _tuples(gluon)
     _copies(gluon)
     _barriers(gluon)
     _descriptors(gluon)
@@ -54,6 +55,24 @@ def _aggregates(gluon: Gluon) -> None:
         return own(cls)
 
     gluon.replace(core, "_aggregate", _aggregate)
+
+
+def _tuples(gluon: Gluon) -> None:
+    # Symptom: AttributeError: 'tuple' object has no attribute value, of a constexpr argument of a kernel.
+    # Affected: Triton 3.8 and later, where such a tuple is one of the language; before, it is a constexpr.
+    # Breakpoint: none. Delete when no library takes the value of a tuple.
+    from triton.language import core
+
+    def of_constants(made: Any) -> Any:
+        fields = getattr(made.type, "fields", None) or ()
+        constant = all(type(one).__name__ in ("constexpr", "tuple") for one in made.values)
+        if "value" in fields or not constant:
+            # Python then asks the tuple's own __getattr__.
+            raise AttributeError
+        note_acted("gluon_names")
+        return made
+
+    gluon.add(core.tuple, "value", property(of_constants))
 
 
 def _copies(gluon: Gluon) -> None:

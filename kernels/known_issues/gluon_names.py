@@ -33,6 +33,13 @@ def thread_barrier(x_ptr, y_ptr, SIZE: gl.constexpr, WARP: gl.constexpr):
 
 
 @gluon.jit
+def tuple_value(x_ptr, y_ptr, SIZE: gl.constexpr, WARP: gl.constexpr):
+    sizes: gl.constexpr = SIZE.value
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [WARP // 16, 16], [4, 1], [1, 0])
+    gl.store(y_ptr + _at(layout, sizes[0]), gl.load(x_ptr + _at(layout, sizes[0])))
+
+
+@gluon.jit
 def blocked_ctas(x_ptr, y_ptr, SIZE: gl.constexpr, WARP: gl.constexpr):
     layout: gl.constexpr = gl.BlockedLayout(
         [1, 4], [WARP // 16, 16], [4, 1], [1, 0], [1, 1], [1, 1], [1, 0]
@@ -204,6 +211,7 @@ ANY = ("sm_*", "gfx942", "gfx950")
 # Case -> the function that shows it, the targets, and its other requirements.
 SHOWN = {
     "thread-barrier": (thread_barrier, ANY, ()),
+    "tuple-value": (tuple_value, ANY, ()),
     "blocked-ctas": (blocked_ctas, ANY, ()),
     "blocked-cta-order": (blocked_cta_order, ANY, ()),
     "swizzled-ctas": (swizzled_ctas, ANY, ()),
@@ -232,7 +240,8 @@ def launch(x, shown):
     if shown in ("float2", "gfx1250-tdm"):
         kernel()
         kernel = blocked
-    kernel[(1,)](x, y, SIZE=SIZE, WARP=warp_size(), num_warps=4)
+    size = (SIZE,) if shown == "tuple-value" else SIZE
+    kernel[(1,)](x, y, SIZE=size, WARP=warp_size(), num_warps=4)
     return {"y": y}
 
 

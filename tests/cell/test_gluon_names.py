@@ -26,7 +26,7 @@ TARGETS = {"sm_100": targets.SM_100, "gfx942": targets.GFX942, "gfx1100": target
 NATIVE = {
     **dict.fromkeys(("thread-barrier", "expect-bytes"), "<3.7"),
     **dict.fromkeys(("reinterpret", "boundary-check", "cache-by-place", "gfx1250-tdm"), "<3.9"),
-    **dict.fromkeys(("memory-ctas", "float2"), "<3.8"),
+    **dict.fromkeys(("memory-ctas", "float2", "tuple-value"), "<3.8"),
     "block-bases": "<3.7",
     "warps-per-cta": "<3.7",
     "arrive-by-place": "<3.5",
@@ -189,6 +189,21 @@ def test_an_aggregate_with_a_constexpr_function_for_its_constructor(in_fork):
         assert "cannot be a @triton.jit function" in str(bare)
     else:
         assert bare is True
+
+
+@pytest.mark.triton(">=3.8,<3.10")
+def test_a_tuple_of_tensors_has_no_value_and_one_with_such_a_field_keeps_it(in_fork):
+    def run():
+        virtual_gpu.activate(targets.SM_90)
+        compat.install(only=["gluon_names"])
+        from triton.language import core
+
+        one, two = core.constexpr(1), core.constexpr(2)
+        named = core.tuple([one, two], core.tuple_type([one.type, two.type], ["value", "other"]))
+        of_tensors = core.tuple([core.tensor(None, core.int32)])
+        return named.value is one, hasattr(of_tensors, "value"), compat.acted()
+
+    assert in_fork(run) == (True, False, [])
 
 
 def test_workers_with_arguments_of_their_own(in_fork):
