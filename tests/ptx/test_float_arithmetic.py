@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import exact
 import numpy as np
@@ -198,6 +199,23 @@ for name, function in (("min", _least), ("max", _most)):
     scalar(f"{name}.bf16", function, BF16, 2, 66)
     packed(f"{name}.f16x2", function, F16, 2, 67)
     packed(f"{name}.NaN.bf16x2", strict(function), BF16, 2, 68)
+
+
+def _of_magnitudes(function, a, b):
+    """.xorsign.abs: of the magnitudes, with the sign of a * b; what is NaN has none."""
+    found = function(abs(a), abs(b))
+    negative = math.copysign(1, a) * math.copysign(1, b) < 0
+    return found if math.isnan(found) else math.copysign(found, -1 if negative else 1)
+
+
+for name, function in (("min", _least), ("max", _most)):
+    for modifier, of in (("", function), (".NaN", strict(function))):
+        for form, seed in ((F32, 80), (F16, 81), (BF16, 82)):
+            operation = f"{name}{modifier}.xorsign.abs.{form.name}"
+            scalar(operation, partial(_of_magnitudes, of), form, 2, seed, target="sm_86")
+    packed(
+        f"{name}.xorsign.abs.f16x2", partial(_of_magnitudes, function), F16, 2, 83, target="sm_86"
+    )
 
 for form in (F32, F64, F16, BF16):
     scalar(f"abs.{form.name}", abs, form, 1, 70)

@@ -406,6 +406,67 @@ def test_mbarriers_count_arrivals_and_phases():
     assert (got == 128).all()
 
 
+def _after_copies(arrive, count, waits=True):
+    """Each of 128 threads copies 16 bytes, has an mbarrier count them, waits, and reads its neighbour's copy."""
+    return kernel(
+        "ld.param.u64 %d0, [p0]; ld.param.u64 %d1, [p1];\nadd.u32 %r3, %r2, 2048;\n"
+        f"@%p0 mbarrier.init.shared::cta.b64 [%r3], {count};\nmov.u32 %r9, 0;\nbar.sync 0;\n"
+        "mad.lo.u32 %r4, %r0, 16, %r2; mad.wide.u32 %d2, %r0, 16, %d0;\n"
+        f"cp.async.cg.shared.global [%r4], [%d2], 16;\n{arrive}\n"
+        + (_wait("%r3", 0, "copied") if waits else "")
+        + "xor.b32 %r5, %r0, 1; mad.lo.u32 %r5, %r5, 16, %r2; mad.wide.u32 %d3, %r0, 16, %d1;\n"
+        "ld.shared.v4.b32 {%r10, %r11, %r12, %r13}, [%r5]; st.global.v4.b32 [%d3], {%r10, %r11, %r12, %r13};"
+    )
+
+
+_NOINC = "cp.async.mbarrier.arrive.noinc.shared.b64 [%r3];"
+# It adds an arrival that the phase has to wait for, so that the thread's own is one more.
+_INC = (
+    "cp.async.mbarrier.arrive.shared::cta.b64 [%r3];\nmbarrier.arrive.shared::cta.b64 %d5, [%r3];"
+)
+
+
+@pytest.mark.parametrize("arrive", [_NOINC, _INC], ids=["noinc", "inc"])
+def test_an_mbarrier_counts_copies_that_are_done(arrive):
+    x, y = np.arange(512, dtype=np.uint32), np.zeros(512, np.uint32)
+    execute(_after_copies(arrive, 128), (1,), [x, y, y], shared=4096)
+    assert np.array_equal(y.reshape(64, 2, 4), x.reshape(64, 2, 4)[:, ::-1])
+
+
+@on_machine_only
+def test_copies_are_as_late_as_the_mbarrier_lets_them():
+    x, y = np.arange(1, 513, dtype=np.uint32), np.zeros(512, np.uint32)
+    execute(_after_copies(_NOINC, 128, waits=False), (1,), [x, y, y], shared=4096)
+    assert not np.isin(y, x).any()
+
+
+@on_machine_only
+@pytest.mark.parametrize(
+    ("arrive", "count"),
+    [
+        (_NOINC, 129),
+        # Its own arrival cancels what it adds: nobody has arrived of those that the object was made for.
+        ("cp.async.mbarrier.arrive.shared.b64 [%r3];", 128),
+    ],
+)
+def test_copies_alone_end_no_phase_that_waits_for_more(arrive, count):
+    x = np.arange(512, dtype=np.uint32)
+    with pytest.raises(ptx.Deadlock):
+        execute(_after_copies(arrive, count), (1,), [x, x, x], shared=4096)
+
+
+@on_machine_only
+def test_a_copy_that_is_started_later_is_not_waited_for():
+    later = _NOINC + (
+        "\nadd.u32 %r6, %r4, 0; cp.async.cg.shared.global [%r6], [%d4], 16;\ncp.async.commit_group;"
+    )
+    # The later copy overwrites the first one's data, and nobody waits for it.
+    text = _after_copies(later, 128).replace("mov.u32 %r9, 0;", "mad.wide.u32 %d4, %r0, 16, %d1;")
+    x, y = np.arange(1, 513, dtype=np.uint32), np.zeros(512, np.uint32)
+    execute(text, (1,), [x, y, y], shared=4096)
+    assert np.array_equal(y.reshape(64, 2, 4), x.reshape(64, 2, 4)[:, ::-1])
+
+
 def test_a_cluster_reads_its_neighbour_s_memory():
     body = (
         "ld.param.u64 %d1, [p1];\nmov.u32 %r3, %cluster_ctarank; mad.lo.u32 %r4, %r1, 1000, %r0;\n"

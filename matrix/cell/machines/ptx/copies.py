@@ -13,7 +13,9 @@ class Copies:
         self.machine = machine
         self.shape = (machine.ctas, machine.threads)
         self.group = np.zeros((1, 1), i8)
+        # (lanes, elements, data, size of one, its group, its number)
         self._pending = []
+        self._started = 0
 
     def start(self, at, target, source, size, live, condition):
         """Copy `size` bytes a lane; of these `live` come from `source`, and the others are zeros."""
@@ -45,7 +47,8 @@ class Copies:
         index = machine.shared.flat(target)[active] // size
         lanes = np.nonzero(active)
         group = np.broadcast_to(self.group, shape)[active]
-        self._pending.append((lanes, index, data, size, group))
+        self._pending.append((lanes, index, data, size, group, self._started))
+        self._started += 1
         if machine.watch is not None:
             machine.watch.copying(machine, at, lanes, index, size)
 
@@ -71,22 +74,38 @@ class Copies:
         """Land all but the `newest` last groups of the threads in hand."""
         if not self._pending:
             return
-        pending = []
         group = np.broadcast_to(self.group, self.shape)
         asking = None if condition is None else np.broadcast_to(condition, self.shape)
-        for lanes, index, data, size, number in self._pending:
-            done = number < group[lanes] - newest
-            if asking is not None:
-                done &= asking[lanes]
+
+        def done(lanes, number, _):
+            over = number < group[lanes] - newest
+            return over if asking is None else over & asking[lanes]
+
+        self._land(done)
+
+    def so_far(self):
+        """A number that the copies started up to now lie below."""
+        return self._started
+
+    def wait_before(self, threads, before):
+        """Land the copies of `threads` (CTAs, threads) that were started before `before`, whatever their group."""
+        self._land(lambda lanes, _, number: threads[lanes] & (number < before))
+
+    def _land(self, is_done):
+        """Land those for which `is_done(lanes, groups, number)` holds."""
+        pending = []
+        for lanes, index, data, size, group, number in self._pending:
+            done = is_done(lanes, group, number)
             if done.all():
                 self.machine.shared.data[size][index] = data
             elif not done.any():
-                pending.append((lanes, index, data, size, number))
+                pending.append((lanes, index, data, size, group, number))
+                continue
             else:
                 self.machine.shared.data[size][index[done]] = data[done]
                 rest = ~done
                 pending.append((tuple(axis[rest] for axis in lanes), index[rest], data[rest], size,
-                             number[rest]))  # fmt: skip
+                             group[rest], number))  # fmt: skip
             self.machine.landed(lanes, index, size, done)
         self._pending = pending
 

@@ -197,6 +197,12 @@ def maximum_nan(x, y):
     return np.where(np.isnan(x) | np.isnan(y), x.dtype.type(np.nan), maximum(x, y))
 
 
+def with_signs(magnitude, x, y):
+    """The magnitude with the sign of x * y; NaN stays."""
+    signed = np.where(np.signbit(x) ^ np.signbit(y), -magnitude, magnitude)
+    return np.where(np.isnan(magnitude), magnitude, signed)
+
+
 def narrow(x, to, rounding):
     """float to the narrower float type `to`, rounded "rn", "rz", "rm" or "rp"."""
     y = x.astype(to)

@@ -19,6 +19,9 @@ class MBarriers:
         self.shape = (machine.ctas, machine.threads)
         # (index of the object, of each lane; data to write)
         self._copies = []
+        # Arrivals that wait for copies of cp.async: (object of each thread or -1, number of the first copy that is not
+        # waited for, the instruction)
+        self._after_copies = []
 
     def _lanes(self, at, address, condition, what="mbarrier"):
         """Index of each active lane's object in the 64-bit view of shared memory, and which lanes those are."""
@@ -110,6 +113,9 @@ class MBarriers:
         if not done.all() and self._copies:
             self._land(np.unique(index[~done]))
             done = self._read(index)[3] != wanted
+        if not done.all() and self._after_copies:
+            self._arrive_late(np.unique(index[~done]))
+            done = self._read(index)[3] != wanted
         # One commit of an mbarrier after the other: two of them end two phases.
         while not done.all() and machine.products.land(np.unique(index[~done])):
             done = self._read(index)[3] != wanted
@@ -117,6 +123,40 @@ class MBarriers:
             machine.watch.waited(machine, at, index, active, done)
         result[active] = done
         return result
+
+    def arrive_after_copies(self, at, address, counted, condition):
+        """Each thread arrives when the copies of cp.async that it has started are done.
+
+        Args:
+            counted: the object counts this arrival already (.noinc); otherwise it expects one more from now on.
+        """
+        index, active = self._lanes(at, address, condition)
+        if index is None:
+            return
+        if not counted:
+            objects, more = np.unique(index, return_counts=True)
+            pending, expected, nbytes, phase = self._read(objects)
+            self._write(objects, pending + more, expected, nbytes, phase)
+        of_thread = np.full(self.shape, -1, i8)
+        of_thread[active] = index
+        self._after_copies.append((of_thread, self.machine.copies.so_far(), at))
+        self.machine.progress += 1
+
+    def _arrive_late(self, objects):
+        """Count the arrivals at `objects` that wait for copies: as late as a device may."""
+        waiting = []
+        for of_thread, before, at in self._after_copies:
+            threads = np.isin(of_thread, objects)
+            if threads.any():
+                self.machine.copies.wait_before(threads, before)
+                index = of_thread[threads]
+                if self.machine.watch is not None:
+                    self.machine.watch.signals(self.machine, at, index, threads)
+                self._add(index, np.ones(len(index), i8), np.zeros(len(index), i8), False, at)
+                of_thread = np.where(threads, -1, of_thread)
+            if (of_thread >= 0).any():
+                waiting.append((of_thread, before, at))
+        self._after_copies = waiting
 
     def arrive(self, objects):
         """Count one arrival at each of the `objects`: the operations of a tcgen05.commit are done."""

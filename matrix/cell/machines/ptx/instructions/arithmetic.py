@@ -265,9 +265,10 @@ def extreme(low, instruction):
     kind = type_of(type_name).kind
     which = "minimum" if instruction.name == "min" else "maximum"
     found = check_modifiers(instruction, ("ftz", "NaN", "xorsign", "abs", "relu"))
-    if found & {"xorsign", "abs"}:
-        raise instruction.unsupported()
     relu = "relu" in found
+    if found & {"xorsign", "abs"}:
+        _extreme_of_magnitudes(low, instruction, type_name, which, found)
+        return
     if kind in ("u", "s", "u16x2", "s16x2") and relu and type_name not in ("s32", "s16x2"):
         raise instruction.unsupported()
     if kind in "us":
@@ -288,6 +289,25 @@ def extreme(low, instruction):
     value = values[0]
     for other in values[1:]:
         value = f"{function}({value}, {other})"
+    _result(low, instruction, type_name, value)
+
+
+def _extreme_of_magnitudes(low, instruction, type_name, which, found):
+    """`.abs` compares magnitudes; with `.xorsign` the result has the product of the signs, unless it is NaN."""
+    values = _operands(low, instruction, type_name)
+    two = len(values) == 2
+    if type_of(type_name).kind in ("u", "s", "u16x2", "s16x2") or "relu" in found:
+        raise instruction.unsupported()
+    if "abs" not in found or ("xorsign" in found) != two:
+        # PTX has .xorsign.abs of two operands, and .abs of three.
+        raise instruction.unsupported()
+    values = [low.temporary(value) for value in values]
+    function = f"floats.{which}{'_nan' if 'NaN' in found else ''}"
+    value = f"np.abs({values[0]})"
+    for other in values[1:]:
+        value = f"{function}({value}, np.abs({other}))"
+    if two:
+        value = f"floats.with_signs({value}, {values[0]}, {values[1]})"
     _result(low, instruction, type_name, value)
 
 

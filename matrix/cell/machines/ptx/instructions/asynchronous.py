@@ -19,6 +19,17 @@ def cp(low, instruction):
         low.emit(f"S.copies.wait({low.condition}, {low.integer(instruction.operands[0])})")
     elif form == "wait_all":
         low.emit(f"S.copies.wait_all({low.condition})")
+    elif form == "mbarrier" and not set(modifiers[2:]) - {
+        "arrive",
+        "noinc",
+        "shared",
+        "shared::cta",
+        "b64",
+    }:
+        low.emit(
+            f"S.mbarriers.arrive_after_copies({instruction.index}, {low.address(instruction.operands[0], 32)}, "
+            f"{'noinc' in modifiers}, {low.condition})"
+        )
     elif form in ("ca", "cg"):
         _copy(low, instruction)
     else:
