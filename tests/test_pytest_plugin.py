@@ -318,6 +318,19 @@ def test_what_to_do_about_a_missing_module():
     assert stubs.hint("E   SyntaxError: invalid syntax") == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'triton.experimental.gluon'",
+        "ImportError: cannot import name 'extra' from 'triton.experimental.gluon.language' (/x/__init__.py)",
+    ],
+)
+def test_no_stub_for_a_name_that_this_triton_lacks(text):
+    hint = stubs.hint(text)
+    assert "--crosswarp-stub" not in hint and "crosswarp lint" in hint
+    assert "--crosswarp-stub triton_extension" in stubs.hint("No module named 'triton_extension'")
+
+
 @pytest.fixture
 def smi(monkeypatch):
     monkeypatch.setattr(nvidia_smi.shutil, "which", lambda name: None)

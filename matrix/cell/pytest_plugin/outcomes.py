@@ -10,7 +10,8 @@ NO_LAUNCH = "no launch"
 RED = "red"
 NOT_APPLICABLE = "not applicable"
 SKIPPED = "skipped"
-# In the lane emulate: the emulator lacks an instruction, or is too slow. Neither says anything about the library.
+# In the lane emulate: the emulator lacks an instruction, or is too slow. In the lane interpret: a kernel that the
+# interpreter does not run. None says anything about the library.
 UNSUPPORTED = "unsupported"
 TIMEOUT = "timeout"
 # Attribute of a pytest report: the input of `outcome_of`, as plain data that goes through xdist.
@@ -91,9 +92,8 @@ def summary(reports: Dict[str, List[Any]], word: str) -> str:
 
 def unknown(reports: Dict[str, List[Any]]) -> str:
     """Which instructions kept tests from being executed: ``wgmma.mma_async.sp (3 tests), …``; empty if none did."""
-    counts = Counter(
-        getattr(report, ATTRIBUTE)["opcode"] for report in reports.get(UNSUPPORTED, [])
-    )
+    opcodes = (getattr(report, ATTRIBUTE).get("opcode") for report in reports.get(UNSUPPORTED, []))
+    counts = Counter(opcode for opcode in opcodes if opcode)
     return ", ".join(f"{opcode} ({number})" for opcode, number in counts.most_common())
 
 

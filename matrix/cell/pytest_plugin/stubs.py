@@ -98,6 +98,9 @@ def hint(text: str) -> str:
         if found is None or "undefined symbol" in text:
             return ""
     name = found[1]
+    if name.partition(".")[0] == "triton":
+        # Nothing can stand in for the compiler itself.
+        return "crosswarp: this Triton has no such name; crosswarp lint FILE lists the releases that lack it."
     return (
         f"crosswarp: if {name} is a compiled extension that this machine lacks, --crosswarp-stub {name} "
         "stands in for it; if it is a dependency of the tests, install it."

@@ -7,9 +7,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from crosswarp import compat
 from crosswarp.compat import guard
+from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell.asked import Asked, AskedSuite
 from crosswarp.matrix.cell.judging import batch, numbers, warps
 from crosswarp.matrix.cell.judging.compare import compare, poisoned
+from crosswarp.matrix.cell.judging.interpreting import refuse_compiled
 from crosswarp.matrix.cell.judging.tuning import ConfigLog, use_first_configuration
 from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_error
 from crosswarp.matrix.cell.kinds.suite import (
@@ -185,7 +187,10 @@ def _launch(item: Item, spec: Asked, kernel: Any, case: Any, log: Optional[Confi
         return every.judge(
             lambda: _emulated(item, kernel, case, every.machine, spec.batch, spec.warps)
         )
+    refused = refuse_compiled(Patches()) if item.lane == "interpret" else []
     verdict = _once(item, kernel, case, SEED, log=log)
+    if refused:
+        return Verdict("unsupported", reason="interpreter", message=refused[0], phase="interpret")
     if item.lane != "device" or verdict.outcome != "pass" or (log and log.fatal):
         return verdict
     if log:

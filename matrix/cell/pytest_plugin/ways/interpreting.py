@@ -26,6 +26,8 @@ class Interpret:
     def __init__(self) -> None:
         self._launches = 0
         self._kernels: set = set()
+        # Why a launch was refused: the kernel is compiled whatever TRITON_INTERPRET says.
+        self._refused: List[str] = []
 
     def before_import(self, patches: Patches) -> None:
         set_until_undone(patches, TRITON_INTERPRET="1")
@@ -44,6 +46,9 @@ class Interpret:
             raise RuntimeError(msg)
         # Libraries ask the driver which target this is, and Triton 3.2 asks it when it decorates.
         virtual_gpu.activate(target, patches)
+        from crosswarp.matrix.cell.judging.interpreting import refuse_compiled
+
+        self._refused = refuse_compiled(patches)
         self._count(patches)
         self._wrapped_kernels_as_they_are(patches)
 
@@ -51,11 +56,14 @@ class Interpret:
         from crosswarp.matrix.cell.judging.tuning import use_first_configuration
 
         use_first_configuration()
+        self._refused.clear()
 
     def launches(self) -> int:
         return self._launches
 
     def ended(self) -> Optional[outcomes.Ended]:
+        if self._refused:
+            return outcomes.Ended(outcomes.UNSUPPORTED, self._refused[0])
         return None
 
     def left_out(self) -> int:
