@@ -163,7 +163,9 @@ def internal_error(error: Exception) -> str:
 
 def _judging(arguments: Sequence[str]) -> bool:
     """Whether `git bisect run` waits for a verdict: it takes exit status 2 for one, and a mistyped option is not."""
-    return arguments[:1] == ["bisect"] and any(one.startswith("--here") for one in arguments)
+    return arguments[:1] == ["bisect"] and any(
+        argument.startswith("--here") for argument in arguments
+    )
 
 
 def _main(arguments: list[str]) -> int:

@@ -90,11 +90,11 @@ def _search(options: argparse.Namespace, argv: Sequence[str]) -> int:
             return seen[history[at].id].answer
 
         try:
-            found = bisection.search(len(history), ask)
+            match = bisection.search(len(history), ask)
         except WrongEnd as error:
             raise _wrong_end(history[error.position].id, error, seen) from None
     render = _export if options.format == "json" else _text
-    print(render(options, [column.id for column in history], found, seen, known, is_fixed), end="")
+    print(render(options, [column.id for column in history], match, seen, known, is_fixed), end="")
     return 0
 
 

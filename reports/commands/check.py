@@ -169,7 +169,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ]
     checked = Checked(
         read.path, inferred, list(on), modes, options.dtype,
-        issues={one.id: one for one in known_issues(options)}, stub=options.stub or saved.stub,
+        issues={issue.id: issue for issue in known_issues(options)}, stub=options.stub or saved.stub,
     )  # fmt: skip
     shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
     shown.begin()
@@ -289,7 +289,8 @@ def _compiled(
                 run = store.run().id
                 found.extend(map(_in_time, store.records(run)))
                 asked_columns.extend(
-                    Column(one.column, one.label, one.versions) for one in store.environments(run)
+                    Column(environment.column, environment.label, environment.versions)
+                    for environment in store.environments(run)
                 )
 
             if at_hand is not None:
@@ -318,7 +319,7 @@ def _in_time(cell: Record) -> Record:
 def _exit_code(checked: Checked) -> int:
     if checked.absent:
         return EXIT_UNEXPECTED
-    if not any(one.ran for one in checked.items):
+    if not any(item.ran for item in checked.items):
         return EXIT_USAGE
     return EXIT_UNEXPECTED if checked.red or checked.unchecked else EXIT_EXPECTED
 
@@ -353,7 +354,7 @@ def _chosen(options: argparse.Namespace, read: source.Source) -> list[source.Ker
         )
     if not options.kernels:
         return read.kernels
-    names = [one.name for one in read.kernels]
+    names = [kernel.name for kernel in read.kernels]
     listing = f"There are: {', '.join(names)}."
     wanted = selection.choose(selection.split(options.kernels), names, "kernel", listing)
-    return [one for one in read.kernels if one.name in wanted]
+    return [kernel for kernel in read.kernels if kernel.name in wanted]

@@ -110,8 +110,8 @@ def _costs(options: argparse.Namespace, plan: Plan) -> dict[str, float | None]:
         store = opened.enter_context(Store(options.store)) if options.store.is_file() else None
         found = estimate.estimate(plan, store, costs.load(), {}, 0)
     return {
-        one.column: None if one.seconds is None else one.seconds * plan.jobs
-        for one in found.columns
+        column.column: None if column.seconds is None else column.seconds * plan.jobs
+        for column in found.columns
     }
 
 

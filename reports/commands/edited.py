@@ -104,7 +104,7 @@ def _ended(
         print(f"  {escape.terminal(name)}")
     for why, count in sorted(last.doubted.items()):
         print(f"not believed, {escape.terminal(why)}: {count}")
-    new = [one for one in findings if not one.issue]
+    new = [finding for finding in findings if not finding.issue]
     if new:
         print(f"{len(new)} new: {', '.join(escape.terminal(one.name) for one in new)}")
         return EXIT_UNEXPECTED

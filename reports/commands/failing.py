@@ -43,15 +43,15 @@ def _read(text: str) -> FailOn:
     outcome, colon, size = text.partition(":")
     if outcome not in REPORTED:
         raise argparse.ArgumentTypeError(f'"{outcome}" is none of {", ".join(REPORTED)}')
-    found = _SIZE.fullmatch(size)
-    if colon and found is None:
+    match = _SIZE.fullmatch(size)
+    if colon and match is None:
         raise argparse.ArgumentTypeError(
             f'"{size}" is no size: write 3x for three times, or 10% for a tenth more'
         )
-    if found is None:
+    if match is None:
         return FailOn(outcome)
-    number = float(found[1])
-    return FailOn(outcome, number if found[2] == "x" else 1 + number / 100)
+    number = float(match[1])
+    return FailOn(outcome, number if match[2] == "x" else 1 + number / 100)
 
 
 def _factor(change: Change) -> float:

@@ -111,7 +111,7 @@ class _Asked:
         if self.release is not None:
             # An op puts the library on its path by itself.
             return self.release
-        return Suite(self.suite, beside={one.id: [self.folder] for one in columns})
+        return Suite(self.suite, beside={column.id: [self.folder] for column in columns})
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -141,7 +141,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             )  # fmt: skip
             places += [(column.id, target) for target in on]
     answered = answers(
-        [one for one in found.guards if one.id in set(chosen)], chosen if running else (), trials, places
+        [guard for guard in found.guards if guard.id in set(chosen)], chosen if running else (), trials, places
     )  # fmt: skip
     report = guards_text.Report(
         asked.name, answered, found.unreadable,

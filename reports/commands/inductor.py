@@ -172,7 +172,7 @@ def _environments(
                 f"environment built (--triton {columns.NEWEST}; 3 to 5 GB)."
             )
         pythons = [found]
-    return [here.glance(one) for one in pythons], built
+    return [here.glance(python) for python in pythons], built
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,12 @@ class _Command:
                 )  # fmt: skip
                 codes.append(code)
                 records += store.records(number)
-                versions.update({one.column: one.versions for one in store.environments(number)})
+                versions.update(
+                    {
+                        environment.column: environment.versions
+                        for environment in store.environments(number)
+                    }
+                )
         colour.show(inductor_text.pairs(records, versions))
         return max(codes, default=EXIT_USAGE)
 

@@ -175,9 +175,13 @@ def _compared(old: Table, found: Mapping[str, Release], globs: Sequence[str]) ->
         if before is None:
             lines.append(f"{version} is not in the table. Add it: crosswarp language --write.")
             continue
-        for one in language_table.differences(before, release, globs):
-            where = f"{version} {one.place}".strip()
-            lines.append(escape.line(f"{where}: {one.what}: {one.before} -> {one.now}", 240))
+        for difference in language_table.differences(before, release, globs):
+            where = f"{version} {difference.place}".strip()
+            lines.append(
+                escape.line(
+                    f"{where}: {difference.what}: {difference.before} -> {difference.now}", 240
+                )
+            )
     if len(lines) > _SHOWN:
         lines[_SHOWN:] = [f"and {len(lines) - _SHOWN} more"]
     if lines:

@@ -76,10 +76,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     ]
     with counting("files checked") as progress:
         result = lint.lint(paths, releases, left_out, shown=_shown, progress=progress)
-    result.findings = [one for one in result.findings if one.rule in chosen]
+    result.findings = [finding for finding in result.findings if finding.rule in chosen]
     if write_out(lint_text.rendered(result, options.format), options.out):
         print(escape.terminal(lint_text.summary(result)))
-    counted = any(one.counts for one in result.findings)
+    counted = any(finding.counts for finding in result.findings)
     return EXIT_UNEXPECTED if counted or result.unreadable else EXIT_EXPECTED
 
 

@@ -325,7 +325,7 @@ def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owne
         whose,
         options.fail_on == "compat" or declared.compat and options.fail_on is None,
         tuple(xfail),
-        frozenset(issue.id for one in files for issue in issues.load(one)),
+        frozenset(issue.id for file in files for issue in issues.load(file)),
         owned.accepted(baseline.read(options.baseline)) if options.baseline else frozenset(),
     )
 

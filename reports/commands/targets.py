@@ -88,7 +88,7 @@ def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
             python, table, options.time_limit, here=bool(options.here)
         )
         found[version] = release
-        works = sum(one.works for one in release.targets.values())
+        works = sum(target.works for target in release.targets.values())
         print(f"{escape.line(version)}: compiles for {works} of {len(release.targets)}")
         if options.write:
             # At once: the next may fail.

@@ -100,8 +100,8 @@ def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse
     )
     if options.here:
         return f"{announcement}."
-    built = estimate.environments(options.work, [one.id for one in planned.columns])
-    count = sum(1 for one in planned.columns if not built.get(one.id))
+    built = estimate.environments(options.work, [column.id for column in planned.columns])
+    count = sum(1 for column in planned.columns if not built.get(column.id))
     gigabytes = count * costs.load().environment.megabytes / 1000
     return (
         f"{announcement}. {count} environments to build, about {gigabytes:.0f} GB."

@@ -100,7 +100,9 @@ def _compare(folder: Path, wanted: dict[str, str]) -> int:
         )
         return EXIT_EXPECTED
     others = [
-        one for one in copies.releases(folder, (*found.old, *found.same)) if one != copies.RELEASE
+        release
+        for release in copies.releases(folder, (*found.old, *found.same))
+        if release != copies.RELEASE
     ]
     if others:
         print(

@@ -158,7 +158,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         causes = ranked(entry, around, facts)
         if entry.kind == "author" and (written := WRITTEN.search(around)):
             causes = with_author(causes, written[0])
-        possible = [one for one in causes if one.share > -1]
+        possible = [cause for cause in causes if cause.share > -1]
         decided = [one for one in possible if one.share > 0]
         certain = entry.sure and not entry.shared and len(entry.causes) == 1
         if entry.kind == "author" and (log.generated or log.interpreted):

@@ -74,11 +74,11 @@ def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
     for cause in entry.causes:
         share, because = 0.0, ""
         if cause.log:
-            found = re.search(cause.log, text)
+            match = re.search(cause.log, text)
             # A cause whose evidence is missing ranks below one that needs no evidence. Where its sentence says that the
             # text names something, it would be false.
             missing = -1.0 if cause.why.startswith(NAMED) else -0.5
-            share, because = (2.0, found[0][:80]) if found else (missing, "")
+            share, because = (2.0, match[0][:80]) if match else (missing, "")
         for mine, window in ((facts.triton, cause.triton), (facts.torch, cause.torch)):
             if mine and window:
                 share = _raised(share) if within(mine, window) else -5
@@ -91,7 +91,7 @@ def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
 
 def with_author(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
     """Adds torch as the author of a kernel that inductor wrote: after a cause that the text names, else first."""
-    place = sum(one.share >= 2 for one in causes)
+    place = sum(cause.share >= 2 for cause in causes)
     return (*causes[:place], Ranked(INDUCTORS, 2.0, because), *causes[place:])
 
 

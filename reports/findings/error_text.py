@@ -315,8 +315,8 @@ def _lines(text: str) -> Iterator[Line]:
     if pytest:
         rows = _without_source(rows)
     for place, (number, raw) in enumerate(rows):
-        found = STREAM.match(raw)
-        stream = found[1] if found else ""
+        match = STREAM.match(raw)
+        stream = match[1] if match else ""
         line = _stripped(raw)
         if not line:
             continue

@@ -43,11 +43,11 @@ class Estimate:
 
     @property
     def cells(self) -> int | None:
-        return _sum([one.cells for one in self.columns])
+        return _sum([column.cells for column in self.columns])
 
     @property
     def seconds(self) -> float | None:
-        return _sum([one.seconds for one in self.columns])
+        return _sum([column.seconds for column in self.columns])
 
 
 def estimate(

@@ -56,7 +56,7 @@ class Answer:
     places: list[Place] = field(default_factory=list)
 
     def at(self, need: Need) -> list[Place]:
-        return [one for one in self.places if one.need is need]
+        return [place for place in self.places if place.need is need]
 
     @property
     def verdict(self) -> str:
@@ -105,7 +105,9 @@ def answers(
 
 
 def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Place:
-    here = [one for one in trials if one.record.column == column and one.record.target == target]
+    here = [
+        trial for trial in trials if trial.record.column == column and trial.record.target == target
+    ]
     as_it_is = {_case(one): one for one in here if not one.turned}
     held: dict[bool, None] = {}
     needs: list[Need] = []

@@ -83,9 +83,9 @@ def entries(lines: Sequence[Line], triton: str = "") -> Iterator[tuple[Entry, in
         text = line.text
         if "triton" in text:
             for pattern in WANTED:
-                found = pattern.search(text)
-                if found:
-                    module, name = found.groups()
+                match = pattern.search(text)
+                if match:
+                    module, name = match.groups()
                     if not module.startswith("triton"):
                         module, name = name, module
                     made = _of_name(module.rstrip("."), name, triton)
@@ -93,8 +93,8 @@ def entries(lines: Sequence[Line], triton: str = "") -> Iterator[tuple[Entry, in
                         yield made, place
                     break
         if "unexpected keyword" in text:
-            found = KEYWORD.search(text)
-            made = _of_option(found[1], found[2], triton) if found else None
+            match = KEYWORD.search(text)
+            made = _of_option(match[1], match[2], triton) if match else None
             if made:
                 yield made, place
 
@@ -188,9 +188,9 @@ def _elsewhere(name: str) -> Iterator[tuple[str, list[str]]]:
     """Yields the other places of a name with this spelling, if it is long enough to be the same thing."""
     if len(name) < 5:
         return
-    for key, found in table_names().items():
+    for key, table_name in table_names().items():
         if key.rpartition(".")[2] == name and not key.startswith(("tensor.", "launch.")):
-            yield key, [run for runs, _, _ in found for run in runs.split()]
+            yield key, [run for runs, _, _ in table_name for run in runs.split()]
 
 
 def _every(runs: Sequence[str]) -> bool:

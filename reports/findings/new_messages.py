@@ -30,7 +30,11 @@ def changes(package: Path, known: Sequence[Message]) -> Changes:
     last = newest(python)
     # The index has a text once, whichever files say it.
     before = {one.text: one.where for one in python if versions.exact(one.last) == last}
-    now = {one.text: one.where for one in source.messages(package) if one.text.strip("{}")}
+    now = {
+        message.text: message.where
+        for message in source.messages(package)
+        if message.text.strip("{}")
+    }
     ever = {one.text for one in python}
     added = {text: where for text, where in now.items() if text not in ever}
     dropped = {text: where for text, where in before.items() if text not in now}

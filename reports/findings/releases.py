@@ -104,7 +104,7 @@ def _language(table: language_table.Table, version: str) -> set[str] | None:
 def _targets(probed: Mapping[str, Probed], version: str) -> set[str] | None:
     if version not in probed:
         return None
-    return {name for name, one in probed[version].targets.items() if one.works}
+    return {name for name, target in probed[version].targets.items() if target.works}
 
 
 def _changes(before: set[str] | None, after: set[str] | None) -> tuple[list[str], list[str]]:

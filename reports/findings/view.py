@@ -52,7 +52,9 @@ class View:
     @cached_property
     def _labels(self) -> Mapping[str, str]:
         # A column's first environment names it.
-        return {one.column: one.label for one in reversed(self.environments)}
+        return {
+            environment.column: environment.label for environment in reversed(self.environments)
+        }
 
     def label(self, column: str) -> str:
         return self._labels.get(column, column)
@@ -129,7 +131,9 @@ class View:
     @cached_property
     def _passing(self) -> frozenset[tuple[str, str, str]]:
         return frozenset(
-            (one.column, one.item, one.config) for one in self.records if one.outcome == "pass"
+            (record.column, record.item, record.config)
+            for record in self.records
+            if record.outcome == "pass"
         )
 
     @cached_property

@@ -236,7 +236,7 @@ class Finder:
                 hit = pattern.search(line[:_REGEX_LINE]) or pattern.search(tidy)
                 if hit:
                     # More of the issue's words in that line is the better match of two.
-                    mine = (one for one in self.texts if one.issue == number)
+                    mine = (text for text in self.texts if text.issue == number)
                     shares = [self._weight(one.words & words) / one.weight for one in mine]
                     weight = self._weight(set(words_of(hit[0])))
                     yield number, (True, max(shares, default=1.0), weight, line)

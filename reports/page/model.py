@@ -51,7 +51,9 @@ class Model:
         """Oldest Triton first, so that the column before is the release before."""
         listed = self.view.columns
         names = slugs(listed)
-        environments = {one.column: one.versions for one in self.view.environments}
+        environments = {
+            environment.column: environment.versions for environment in self.view.environments
+        }
 
         def column(id: str) -> Column:
             measured = next(iter(self.view.by_column[id]), None)

@@ -64,7 +64,9 @@ def column(model: Model, column: Column) -> dict[str, Any]:
         for lane, target in model.grids
     ]
     counted = [row for row in counts if row[2] or row[3]]
-    versions_of = {one.column: one.versions for one in model.view.environments}
+    versions_of = {
+        environment.column: environment.versions for environment in model.view.environments
+    }
     others = {
         name: version
         for name, version in versions_of.get(column.id, {}).items()
@@ -142,7 +144,11 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
         ],
         "red": len(bare),
         "healed": model.fixed_cells[issue.id],
-        "wrong": [one.text for one in model.view.wrong_windows if one.issue is issue],
+        "wrong": [
+            wrong_window.text
+            for wrong_window in model.view.wrong_windows
+            if wrong_window.issue is issue
+        ],
         "proof": list(dict.fromkeys(_proof(model, issue, case.kernel) for case in issue.case)),
     }
 
@@ -202,8 +208,8 @@ def _tally(model: Model, column: Column, lane: str, target: str, mode: str) -> C
 
 def shim_rows(model: Model) -> list[tuple[compat.Shim, Issue | None]]:
     """Each shim, by name, with the issue that it fixes where the site has it."""
-    issues = {one.id: one for one in model.issues}
-    by_shim = {one.shim: one for one in model.issues if one.shim}
+    issues = {issue.id: issue for issue in model.issues}
+    by_shim = {issue.shim: issue for issue in model.issues if issue.shim}
     shims = sorted(compat.all_shims(), key=lambda shim: shim.name)
     return [(shim, issues.get(shim.issue) or by_shim.get(shim.name)) for shim in shims]
 

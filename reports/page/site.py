@@ -96,7 +96,8 @@ def site(
             square_class=_square_class,
             failures=failures,
             failure_ids={
-                (one.place, one.outcome): f"why-{number}" for number, one in enumerate(failures, 1)
+                (failure.place, failure.outcome): f"why-{number}"
+                for number, failure in enumerate(failures, 1)
             },
         )
     if texts is not None:
@@ -111,7 +112,7 @@ def site(
             "../",
             "",
             **pages.kernel(model, kernel),
-            texts=[one for one in texts or () if one.shown.kernel == kernel.name],
+            texts=[text for text in texts or () if text.shown.kernel == kernel.name],
         )
     for column in model.columns:
         files[f"columns/{column.slug}.html"] = render(
@@ -132,7 +133,7 @@ def _repository() -> str:
         urls = metadata("crosswarp").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    named = dict(one.partition(", ")[::2] for one in urls)
+    named = dict(url.partition(", ")[::2] for url in urls)
     return web(named.get("Repository") or named.get("Source") or "")
 
 

@@ -32,11 +32,14 @@ def data() -> dict[str, Any]:
     fields = (*errors.Message._fields, "plain", "anchors")
     return {
         "errors": json.loads(errors.COMPILED.read_text(encoding="utf-8"))["errors"],
-        "says": [[one.number, one.text, one.triton, list(one.anchors)] for one in index.wordings],
-        "topics": [[one.number, list(one.parts)] for one in index.topics],
-        "messages": [dict(zip(fields, one, strict=True)) for one in messages],
-        "issues": [_issue(one) for one in issues],
-        "shims": [{"name": one.name, "issue": one.issue} for one in shims],
+        "says": [
+            [wording.number, wording.text, wording.triton, list(wording.anchors)]
+            for wording in index.wordings
+        ],
+        "topics": [[topic.number, list(topic.parts)] for topic in index.topics],
+        "messages": [dict(zip(fields, message, strict=True)) for message in messages],
+        "issues": [_issue(issue) for issue in issues],
+        "shims": [{"name": shim.name, "issue": shim.issue} for shim in shims],
         "listed": finder.listed,
         "unread": sorted(finder.unread),
         "names": finder.names,

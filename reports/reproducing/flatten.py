@@ -236,11 +236,11 @@ def _edits(
             yield node.lineno, column, len(node.id), new
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         if new := names.get(statement.name):
-            found = re.search(
+            match = re.search(
                 rf"\b(?:def|class)\s+({statement.name})\b", lines[statement.lineno - 1]
             )
-            if found:
-                yield statement.lineno, found.start(1), len(statement.name), new
+            if match:
+                yield statement.lineno, match.start(1), len(statement.name), new
 
 
 def _text(lines: list[str], first: int, last: int, edits: list[tuple[int, int, int, str]]) -> str:
@@ -254,7 +254,7 @@ def _text(lines: list[str], first: int, last: int, edits: list[tuple[int, int, i
 def _lines(statement: ast.stmt, lines: list[str]) -> tuple[int, int]:
     """The first and the last line, from the comments above on."""
     decorators = getattr(statement, "decorator_list", [])
-    first = min([statement.lineno, *(one.lineno for one in decorators)])
+    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     while first > 1 and lines[first - 2].startswith("#"):
         first -= 1
     return first, statement.end_lineno or statement.lineno
@@ -321,6 +321,8 @@ def _globals(node: ast.AST, local: frozenset[str] = frozenset()) -> Iterator[ast
             yield from _globals(part, hidden)
         return
     if isinstance(node, _COMPREHENSIONS):
-        inner = local | {name for one in node.generators for name in _stored(one.target)}
+        inner = local | {
+            name for generator in node.generators for name in _stored(generator.target)
+        }
     for child in ast.iter_child_nodes(node):
         yield from _globals(child, inner)

@@ -53,7 +53,7 @@ def suite_module(finding: Finding) -> str:
     """Returns a kernel module for `crosswarp run --suite`; the result is compared bit for bit."""
     program = finding.program
     name = module_name(finding)
-    outputs = [one.name for one in program.arguments if one.salt == 0]
+    outputs = [argument.name for argument in program.arguments if argument.salt == 0]
     lines = [
         _head(finding),
         "import numpy as np",
@@ -201,11 +201,12 @@ def _shared(finding: Finding) -> str:
     """Inputs and meant outputs, for both."""
     program = finding.program
     rows = [
-        f'    "{one.name}": ({one.size}, "{one.dtype}", {one.low}, {one.high}, {one.salt}),'
-        for one in program.arguments
+        f'    "{argument.name}": '
+        f'({argument.size}, "{argument.dtype}", {argument.low}, {argument.high}, {argument.salt}),'
+        for argument in program.arguments
     ]
-    carried = {one.name: CARRIED[one.dtype] for one in program.arguments}
-    outputs = [one.name for one in program.arguments if one.salt == 0]
+    carried = {argument.name: CARRIED[argument.dtype] for argument in program.arguments}
+    outputs = [argument.name for argument in program.arguments if argument.salt == 0]
     return "\n".join(
         [
             f"NUMBERS = {dict(program.numbers)!r}",

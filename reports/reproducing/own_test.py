@@ -93,7 +93,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
 def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
     """Returns pytest's arguments: the test, its file where that cannot be imported, or all where none can."""
     tests = about.get("tests")
-    paths = [one for one in tests if isinstance(one, str)] if isinstance(tests, list) else []
+    paths = [test for test in tests if isinstance(test, str)] if isinstance(tests, list) else []
     folders = [path for path in paths if not path.endswith(".py")]
     module, found, function = record.kernel.partition("::")
     if not found and record.case == names.IMPORT and module == names.COLLECTION:
@@ -116,7 +116,7 @@ def _target(record: Record, view: View, table: Mapping[str, Target]) -> str:
     """The virtual GPU of a cell; the lane interpret claims the first of the run's targets."""
     if record.target in table:
         return record.target
-    first = next((one for one in view.run.described.targets if one in table), "")
+    first = next((target for target in view.run.described.targets if target in table), "")
     return first or targets.named(table, ["sm_90"])[0]
 
 

@@ -136,15 +136,16 @@ def _methods(found: griffe.Class) -> Iterator[str]:
 def _signature(found: griffe.Function | griffe.Class) -> str:
     signature = found.signature()
     if isinstance(found, griffe.Function):
-        decorators = {str(one.value).rpartition(".")[2] for one in found.decorators}
+        decorators = {str(decorator.value).rpartition(".")[2] for decorator in found.decorators}
         return f"with {signature}" if "contextmanager" in decorators else signature
     bases = ", ".join(map(str, found.bases))
     if signature:
         return f"class {signature}" + (f"  # {bases}" if bases else "")
     fields = [
-        f"{one.name}: {one.annotation}" + ("" if one.value is None else f" = {one.value}")
-        for one in found.attributes.values()
-        if one.annotation is not None
+        f"{attribute.name}: {attribute.annotation}"
+        + ("" if attribute.value is None else f" = {attribute.value}")
+        for attribute in found.attributes.values()
+        if attribute.annotation is not None
     ]
     inside = ", ".join(fields) or bases
     return f"class {found.name}({inside})" if inside else f"class {found.name}"

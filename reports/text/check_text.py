@@ -67,9 +67,9 @@ class Checked:
 
     @property
     def unchecked(self) -> list[Inferred]:
-        unknown = {one.kernel for one in self.items if one.reason in UNKNOWN}
+        unknown = {item.kernel for item in self.items if item.reason in UNKNOWN}
         unknown |= {one.kernel for one in self.unreached}
-        ran = {one.kernel for one in self.items if one.ran}
+        ran = {item.kernel for item in self.items if item.ran}
         return [
             one for one in self.chosen if one.why and one.kernel not in ran or one.kernel in unknown
         ]
@@ -77,7 +77,7 @@ class Checked:
     @property
     def unreached(self) -> list[Inferred]:
         """Returns the kernels that a run which was cancelled, or out of time, did not come to on each target."""
-        came = {(one.kernel, one.column, one.target) for one in self.items}
+        came = {(item.kernel, item.column, item.target) for item in self.items}
         return [
             one
             for one in self.chosen
@@ -93,17 +93,17 @@ class Checked:
     @property
     def absent(self) -> list[str]:
         """Returns the imports of the file that the environments lack and that have no stand-in."""
-        found = [name for one in self.records for name in one.resources.get(LACKING) or ()]
+        found = [name for record in self.records for name in record.resources.get(LACKING) or ()]
         return list(dict.fromkeys(found)) if not self.stub else []
 
     @property
     def items(self) -> list[Record]:
         """Returns the cells of whole cases, without those of single configurations."""
-        return [one for one in self.records if not one.config]
+        return [record for record in self.records if not record.config]
 
     @property
     def red(self) -> list[Record]:
-        return [one for one in self.items if one.red]
+        return [item for item in self.items if item.red]
 
 
 def signatures(checked: Checked) -> str:
@@ -185,7 +185,7 @@ def _assumptions(name: str, one: Signature) -> list[str]:
         types = ",".join(f"{one.name}={'None' if one.type == NONE else one.type}" for one in typed)
         options.append(f"--signature '{name}:{types}'")
     if constants:
-        values = ",".join(f"{one.name}={_written(one.value)}" for one in constants)
+        values = ",".join(f"{constant.name}={_written(constant.value)}" for constant in constants)
         # As a shell reads a quote inside of quotes.
         quoted = f"{name}:{values}".replace("'", "'\"'\"'")
         options.append(f"--constexpr '{quoted}'")
@@ -213,10 +213,10 @@ def _plain(text: str) -> str:
 
 def line(records: Sequence[Record], checked: Checked) -> str:
     """The verdict on a case in its modes: one line, and for failures the known causes."""
-    by_mode = {one.mode: one for one in records}
+    by_mode = {record.mode: record for record in records}
     first = by_mode.get("bare") or records[0]
-    red = [one for one in records if one.red]
-    seconds = sum(one.seconds for one in records)
+    red = [record for record in records if record.red]
+    seconds = sum(record.seconds for record in records)
     place = f"{first.column}  {first.target:<7} {_case(first, checked)}"
     outcome = _outcomes(by_mode)
     if first.reason in UNKNOWN:
@@ -251,16 +251,16 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
         yield _plain(records[0].message.splitlines()[0])
         yield "Say its types and values, as below ASSUMED, for a verdict."
         return
-    for one in records:
-        if one.outcome == "pass" or words(one) == last_words:
+    for record in records:
+        if record.outcome == "pass" or words(record) == last_words:
             continue
-        last_words = words(one)
-        if not last_words and not one.message:
+        last_words = words(record)
+        if not last_words and not record.message:
             continue
         yield _plain(
-            f"{one.reason + ': ' if one.reason and not last_words.startswith(one.reason) else ''}{last_words}"
+            f"{record.reason + ': ' if record.reason and not last_words.startswith(record.reason) else ''}{last_words}"
         )
-        issue = checked.issues.get(one.issue)
+        issue = checked.issues.get(record.issue)
         if issue is not None:
             known = "known" if owned.claims(issue) else "looks like"
             yield _plain(f"{known}: {issue.title} [{issue.id}] {issue.links[0]}")
@@ -268,7 +268,7 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
                 yield f"shim: {issue.shim}"
             elif issue.workaround:
                 yield _plain(f"do: {issue.workaround}")
-    failed = next((one for one in records if one.red), None)
+    failed = next((record for record in records if record.red), None)
     if failed is not None:
         yield _plain(str(_fault(failed, records, checked)))
     place = records[0].resources.get(PLACE)
@@ -277,14 +277,14 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
         first = [str(one) for one in attempts[0].assumed]
         assumed = [str(one) for one in attempts[place].assumed if str(one) not in first]
         yield _plain(f"ASSUMED, as it fails with the first assumption: {', '.join(assumed)}")
-    elif any(one.red for one in records) and attempts and attempts[0].assumed:
+    elif any(record.red for record in records) and attempts and attempts[0].assumed:
         assumed = [str(one) for one in attempts[0].assumed]
         yield _plain(f"ASSUMED: {', '.join(assumed)}: see above")
 
 
 def _fault(failed: Record, records: Sequence[Record], checked: Checked) -> Fault:
-    shimmed = next((one for one in records if one.mode == "shimmed"), None)
-    bare = next((one for one in records if one.mode == "bare"), None)
+    shimmed = next((record for record in records if record.mode == "shimmed"), None)
+    bare = next((record for record in records if record.mode == "bare"), None)
     issue = checked.issues.get(failed.issue)
     fixed = shimmed.shims if shimmed and shimmed.outcome == "pass" else None
     sure = issue is not None and (owned.claims(issue) or bool(fixed and issue.shim in fixed))
@@ -317,12 +317,12 @@ def grid(checked: Checked) -> str:
         for case in cases
     ]
     cells: dict[tuple[str, str, str, str], list[Record]] = {}
-    for one in checked.items:
+    for item in checked.items:
         # An environment that was not there has no cases.
         for _, case, _ in [
-            row for row in rows if row[0] == one.kernel and one.case in (row[1], "*")
+            row for row in rows if row[0] == item.kernel and item.case in (row[1], "*")
         ]:
-            cells.setdefault((one.column, one.target, one.kernel, case), []).append(one)
+            cells.setdefault((item.column, item.target, item.kernel, case), []).append(item)
     names = [escape.line(f"{name} ({case})" if more else name, 60) for name, case, more in rows]
     first = min(max([*map(len, names), len("kernel")]), _NAME)
     most = max((WIDTH - first) // (max(map(len, checked.targets)) + 2), 1)
@@ -357,8 +357,8 @@ def grid(checked: Checked) -> str:
 
 def _cases(kernel: Inferred, checked: Checked) -> list[str]:
     """Returns the cases of a kernel: those from running its file, else those from its text."""
-    ran = [one.case for one in checked.items if one.kernel == kernel.kernel and one.case != "*"]
-    known = [one.id for one in kernel.signatures]
+    ran = [item.case for item in checked.items if item.kernel == kernel.kernel and item.case != "*"]
+    known = [signature.id for signature in kernel.signatures]
     other = [case for case in dict.fromkeys(ran) if case not in known]
     return other or known
 
@@ -376,7 +376,7 @@ def ending(checked: Checked) -> str:
     if checked.absent:
         # One line, for who pastes it.
         missing = f"your environment: not checked as it is imported: {pip(checked.absent)}\n"
-    cases = {(one.column, one.target, one.kernel, one.case) for one in checked.items}
+    cases = {(item.column, item.target, item.kernel, item.case) for item in checked.items}
     red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
     fixed = sum(_is_fixed(checked, case) for case in red)
     sentence = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
@@ -388,7 +388,7 @@ def ending(checked: Checked) -> str:
             else f", {fixed} of them pass with compat"
         )
     unsupported = sum(
-        one.outcome == "unsupported" for one in checked.items if one.mode == checked.modes[0]
+        item.outcome == "unsupported" for item in checked.items if item.mode == checked.modes[0]
     )
     if unsupported:
         sentence += f", {unsupported} for targets that the Triton has not"
@@ -403,15 +403,15 @@ def ending(checked: Checked) -> str:
 
 def _is_fixed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
     found = [
-        one.outcome
-        for one in checked.items
-        if one.mode == "shimmed" and (one.column, one.target, one.kernel, one.case) == case
+        item.outcome
+        for item in checked.items
+        if item.mode == "shimmed" and (item.column, item.target, item.kernel, item.case) == case
     ]
     return found == ["pass"]
 
 
 def as_json(checked: Checked) -> str:
-    counts = Counter(one.outcome for one in checked.items)
+    counts = Counter(item.outcome for item in checked.items)
     return escape.document(
         {
             "format": 1,
@@ -420,19 +420,19 @@ def as_json(checked: Checked) -> str:
             "modes": list(checked.modes),
             "kernels": [_kernel_json(one) for one in checked.chosen],
             "columns": [
-                {"id": one.id, "label": one.label, "versions": {k: str(v) for k, v in one.versions.items()}}
-                for one in checked.columns
+                {"id": column.id, "label": column.label, "versions": {k: str(v) for k, v in column.versions.items()}}
+                for column in checked.columns
             ],
             "cells": [
                 {
-                    **{name: getattr(one, name) for name in (
+                    **{name: getattr(record, name) for name in (
                         "column", "target", "mode", "kernel", "case", "config", "outcome", "reason", "fingerprint",
                         "message", "phase", "seconds", "issue",
                     )},
-                    "shims": list(one.shims),
-                    "shim": (issue.shim or "") if (issue := checked.issues.get(one.issue)) else "",
+                    "shims": list(record.shims),
+                    "shim": (issue.shim or "") if (issue := checked.issues.get(record.issue)) else "",
                 }
-                for one in checked.records
+                for record in checked.records
             ],
             "notes": list(checked.notes),
             "outcomes": dict(counts),

@@ -104,7 +104,7 @@ def _cause(group: Group, coming: Coming) -> str:
     known = [why for name in group.kernels if (why := coming.why(name))]
     links = group.issue.links[:1] if group.issue else ()
     return "<br>".join(
-        [*map(escape.markdown, known), *(escape.link(short(one), one) for one in links)]
+        [*map(escape.markdown, known), *(escape.link(short(link), link) for link in links)]
     ) or "not known"  # fmt: skip
 
 

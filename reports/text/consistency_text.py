@@ -25,27 +25,31 @@ def consistency_text(found: Consistency) -> str:
         heads = ["output", "places", "largest error", "smallest", "ratio", "bits"]
         rows = [
             [
-                escape.line(f"{one.kernel}/{one.case} {one.name}", 60),
-                len(one.measured),
-                _at(one.largest),
-                f"{one.smallest.error or 0.0:.2g}",
-                "" if math.isinf(one.spread) else f"{one.spread:.2f}",
-                _bits(one.kinds_of_bits),
+                escape.line(f"{output.kernel}/{output.case} {output.name}", 60),
+                len(output.measured),
+                _at(output.largest),
+                f"{output.smallest.error or 0.0:.2g}",
+                "" if math.isinf(output.spread) else f"{output.spread:.2f}",
+                _bits(output.kinds_of_bits),
             ]
-            for one in found.outputs
+            for output in found.outputs
         ]
         parts.append(tabulate(rows, heads, disable_numparse=True))
         differ = [
             fill(
                 "  ",
-                escape.line(f"{one.kernel}/{one.case} {one.name}: {_groups(one.groups)}", 4000),
+                escape.line(
+                    f"{output.kernel}/{output.case} {output.name}: {_groups(output.groups)}", 4000
+                ),
             )
-            for one in found.outputs
-            if one.kinds_of_bits > 1
+            for output in found.outputs
+            if output.kinds_of_bits > 1
         ]
         if differ:
             parts.append("\n".join(["Equal bits:", *differ]))
-        wrong = [one for one in found.outputs if len(one.comparable) < len(one.measured)]
+        wrong = [
+            output for output in found.outputs if len(output.comparable) < len(output.measured)
+        ]
         parts += [
             fill(
                 "",
@@ -72,23 +76,24 @@ def consistency_text(found: Consistency) -> str:
 
 def _tolerances(found: Consistency) -> list[str]:
     by_kernel: dict[str, list[Tolerance]] = defaultdict(list)
-    for one in found.tolerances:
-        by_kernel[one.kernel].append(one)
+    for tolerance in found.tolerances:
+        by_kernel[tolerance.kernel].append(tolerance)
     lines = []
     for kernel, tolerances in by_kernel.items():
         by_target: dict[str, dict[str, float]] = defaultdict(dict)
-        for one in tolerances:
-            by_target[one.target][one.dtype] = one.proposed
+        for tolerance in tolerances:
+            by_target[tolerance.target][tolerance.dtype] = tolerance.proposed
         lines.append(fill("  ", escape.line(f"{kernel}: tolerance_on={dict(by_target)!r}")))
         lines += [
             fill(
                 "    ",
                 escape.line(
-                    f"{one.target} {one.dtype} is at {one.largest:.2g}, above the declared {one.declared:.2g}"
+                    f"{tolerance.target} {tolerance.dtype} is at {tolerance.largest:.2g}, "
+                    f"above the declared {tolerance.declared:.2g}"
                 ),
             )
-            for one in tolerances
-            if one.declared is not None and one.largest > one.declared
+            for tolerance in tolerances
+            if tolerance.declared is not None and tolerance.largest > tolerance.declared
         ]
     return lines
 

@@ -15,7 +15,7 @@ def dry_run(found: Estimate, costs: Costs) -> str:
     parts = [
         fill("", _verdict(found)),
         fill("", escape.line("; ".join([*chosen, kernels]))),
-        tight(_HEADS, [row for one in found.columns for row in _rows(one)], left=2),
+        tight(_HEADS, [row for column in found.columns for row in _rows(column)], left=2),
     ]  # fmt: skip
     if found.megabytes > found.free_megabytes:
         summary = (
@@ -51,16 +51,16 @@ def _rows(one: OfColumn) -> list[list[str]]:
 
 
 def _sources(found: Estimate, costs: Costs) -> list[str]:
-    runs = sorted({one.run for one in found.columns if one.run is not None})
+    runs = sorted({column.run for column in found.columns if column.run is not None})
     texts = []
     if runs:
         texts.append(f"Cells and time as in run {', '.join(map(str, runs))} of the store.")
-    if any(one.run is None and one.cells is not None for one in found.columns):
+    if any(column.run is None and column.cells is not None for column in found.columns):
         lanes = costs.lanes
         texts.append(
             f"Cells and time that no run of the store has: {lanes.source} ({lanes.checked})."
         )
-    if any(one.cells is None for one in found.columns):
+    if any(column.cells is None for column in found.columns):
         texts.append("Of a suite of your own the cases are known when it has run once.")
     if found.megabytes:
         texts.append(f"Disk: {costs.environment.source}, in MB ({costs.environment.checked}).")

@@ -51,7 +51,7 @@ def pages() -> dict[str, str]:
 def _list(entries: Sequence[Entry]) -> str:
     parts = ["# Errors", _MADE, "The box answers as `crosswarp why` does.", _BOX]
     for kind, name in KINDS.items():
-        mine = sorted((one for one in entries if one.kind == kind), key=lambda one: one.title)
+        mine = sorted((entry for entry in entries if entry.kind == kind), key=lambda one: one.title)
         lines = [f"- [{escape.markdown(one.title)}]({one.id}.md)" for one in mine]
         parts += [f"## {name}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
@@ -75,7 +75,7 @@ def page(entry: Entry, says: Sequence[errors.Wording], proven: dict[str, Any]) -
     if proven:
         parts += ["## Proven without a GPU", _table(proven)]
     if entry.links:
-        parts += ["## Threads", "\n".join(f"- <{one}>" for one in entry.links)]
+        parts += ["## Threads", "\n".join(f"- <{link}>" for link in entry.links)]
     return "\n\n".join(parts) + "\n"
 
 

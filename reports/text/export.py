@@ -177,8 +177,12 @@ def export(view: View) -> str:
                 for green in verdict.unexpectedly_green
             ],
             "wrong_windows": [
-                {"issue": one.issue.id, "text": one.text, "cells": [r.id for r in one.records]}
-                for one in view.wrong_windows
+                {
+                    "issue": wrong.issue.id,
+                    "text": wrong.text,
+                    "cells": [r.id for r in wrong.records],
+                }
+                for wrong in view.wrong_windows
             ],
         },
     }

@@ -47,14 +47,14 @@ def rendered(report: Report, form: str) -> str:
 
 def summary(report: Report) -> str:
     found = len(report.answers)
-    letters = sum(one.guard.letters for one in report.answers)
+    letters = sum(answer.guard.letters for answer in report.answers)
     parts = [f"{_count(found, 'guard')} in {_count(report.files, 'file')} of {report.library}"]
     if letters:
         parts.append(f"{letters} compare{'s' if letters == 1 else ''} texts")
     if report.unreadable:
         parts.append(f"{_count(len(report.unreadable), 'file')} could not be read")
     if report.lane:
-        tried = [one for one in report.answers if one.places]
+        tried = [answer for answer in report.answers if answer.places]
         reached = [one for one in tried if one.verdict != "not exercised"]
         ran = _count(report.ran, "run")
         parts.append(f"{len(tried)} turned round, {len(reached)} reached, in {ran}")
@@ -108,19 +108,19 @@ def as_json(report: Report) -> str:
             "runs": report.ran,
             "guards": [
                 {
-                    "path": one.guard.path,
-                    "line": one.guard.span[0],
-                    "column": one.guard.span[1] + 1,
-                    "test": one.guard.text,
-                    "code": one.guard.code,
-                    "kinds": list(one.guard.kinds),
-                    "made_of": list(one.guard.made_of),
-                    "holds": dict(one.guard.holds),
-                    "breaks_at_3_10": one.guard.letters,
-                    "verdict": one.verdict if one.places else "",
-                    "places": [_place(place) for place in one.places],
+                    "path": answer.guard.path,
+                    "line": answer.guard.span[0],
+                    "column": answer.guard.span[1] + 1,
+                    "test": answer.guard.text,
+                    "code": answer.guard.code,
+                    "kinds": list(answer.guard.kinds),
+                    "made_of": list(answer.guard.made_of),
+                    "holds": dict(answer.guard.holds),
+                    "breaks_at_3_10": answer.guard.letters,
+                    "verdict": answer.verdict if answer.places else "",
+                    "places": [_place(place) for place in answer.places],
                 }
-                for one in report.answers
+                for answer in report.answers
             ],
             "unreadable": [
                 {"path": one.path, "line": one.line, "why": one.why} for one in report.unreadable
@@ -178,8 +178,8 @@ def _red(place: Place, record: Record, known: Mapping[str, Issue]) -> str:
 
 
 def _holds(holds: Mapping[str, bool], releases: Sequence[str]) -> str:
-    on = [one for one in releases if holds.get(one) is True]
-    off = [one for one in releases if holds.get(one) is False]
+    on = [release for release in releases if holds.get(release) is True]
+    off = [release for release in releases if holds.get(release) is False]
     parts = [f"true on {', '.join(on)}"] if on else []
     return "; ".join([*parts, *([f"false on {', '.join(off)}"] if off else [])])
 

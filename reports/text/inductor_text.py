@@ -28,14 +28,14 @@ def written(records: Iterable[Record]) -> str:
     """Each program on each target: the kernels written, or the reason for none."""
     lines = []
     green = 0
-    for one in records:
-        name = one.kernel.removeprefix(PREFIX)
-        if one.outcome == "pass":
+    for record in records:
+        name = record.kernel.removeprefix(PREFIX)
+        if record.outcome == "pass":
             green += 1
-            outcome = escape.line(one.message, _LONGEST)
+            outcome = escape.line(record.message, _LONGEST)
         else:
-            outcome = f"{one.outcome}: {escape.line(words(one) or one.message, _LONGEST)}"
-        lines.append(f"{one.target}  {escape.line(name)}: {outcome}")
+            outcome = f"{record.outcome}: {escape.line(words(record) or record.message, _LONGEST)}"
+        lines.append(f"{record.target}  {escape.line(name)}: {outcome}")
     lines.append(f"{green} of {len(lines)} written")
     return "\n".join(lines) + "\n"
 
@@ -43,11 +43,13 @@ def written(records: Iterable[Record]) -> str:
 def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) -> str:
     """For each environment and mode, how its torch and Triton work together: programs passing, and the obstacles."""
     rows = []
-    for column in dict.fromkeys(one.column for one in records):
+    for column in dict.fromkeys(record.column for record in records):
         installed = versions.get(column, {})
-        for mode in dict.fromkeys(one.mode for one in records if one.column == column):
+        for mode in dict.fromkeys(record.mode for record in records if record.column == column):
             these = [
-                one for one in records if one.column == column and one.mode == mode and one.ran
+                record
+                for record in records
+                if record.column == column and record.mode == mode and record.ran
             ]
             green = sum(one.outcome == "pass" for one in these)
             causes = Counter(words(one) for one in these if one.red)
@@ -63,21 +65,23 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
 def resources(records: Iterable[Record]) -> str:
     """Lists the resources of each compiled kernel: the most of its configurations."""
     rows = []
-    for one in records:
+    for record in records:
         launches = (
-            one.resources.get("launches") if one.lane == "compile" and not one.config else None
+            record.resources.get("launches")
+            if record.lane == "compile" and not record.config
+            else None
         )
         if launches:
             most = {
                 name: max((launch.get(name) or 0) for launch in launches)
                 for name in ("registers", "spills", "shared")
             }
-            place = f"{one.kernel.removeprefix(PREFIX)}/{one.case}"
+            place = f"{record.kernel.removeprefix(PREFIX)}/{record.case}"
             rows.append(
                 [
                     escape.line(place, _LONGEST),
-                    one.target,
-                    COMPAT[one.mode].short,
+                    record.target,
+                    COMPAT[record.mode].short,
                     *(str(value) for value in most.values()),
                 ]
             )

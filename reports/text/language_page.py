@@ -27,9 +27,11 @@ _NOT_SHOWN = tuple(
 
 def page(table: Table) -> str:
     parts = [*_head(table), *_came_and_went(table)]
-    for one in language_view.sections(table):
-        rows = [[_label(row), *(square.sign or " " for square in row.squares)] for row in one.rows]
-        parts += [f"## {one.title}", one.about, _table(["", *table], rows)]
+    for section in language_view.sections(table):
+        rows = [
+            [_label(row), *(square.sign or " " for square in row.squares)] for row in section.rows
+        ]
+        parts += [f"## {section.title}", section.about, _table(["", *table], rows)]
     parts += [*_host(table), *_signatures(table)]
     parts += _failures(table)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -207,11 +209,11 @@ def _spelled(name: str, default: str) -> str:
 def _failures(table: Table) -> list[str]:
     """Each error with its place, name and releases."""
     rows = []
-    for one in language_view.failures(table):
-        shown = ", ".join(map(escape.code, one.probes[:_NAMED]))
-        if len(one.probes) > _NAMED:
-            shown += f" and {len(one.probes) - _NAMED} more"
-        rows.append([escape.code(one.outcome), one.place, shown, one.releases])
+    for failure in language_view.failures(table):
+        shown = ", ".join(map(escape.code, failure.probes[:_NAMED]))
+        if len(failure.probes) > _NAMED:
+            shown += f" and {len(failure.probes) - _NAMED} more"
+        rows.append([escape.code(failure.outcome), failure.place, shown, failure.releases])
     if not rows:
         return []
     shown = "`…` stands for the name itself. What a release does not have is not here."

@@ -32,7 +32,7 @@ def text(result: Result) -> str:
     lines = [
         _line(one.path, one.line, 1, "cannot be checked", one.why) for one in result.unreadable
     ]
-    own = [one for one in result.findings if one.apart is None]
+    own = [finding for finding in result.findings if finding.apart is None]
     for _, group in itertools.groupby(own, key=lambda one: one.path):
         alike: dict[tuple[str, str], list[Finding]] = {}
         for one in group:
@@ -56,9 +56,9 @@ def _apart(result: Result) -> list[str]:
     lines = []
     for counts, title in ((False, _VENDORS), (True, _COPIES)):
         found: dict[Apart, list[Finding]] = {}
-        for one in result.findings:
-            if one.apart is not None and one.counts is counts:
-                found.setdefault(one.apart, []).append(one)
+        for finding in result.findings:
+            if finding.apart is not None and finding.counts is counts:
+                found.setdefault(finding.apart, []).append(finding)
         if found:
             lines.append(title)
         for apart, inside in sorted(
@@ -72,7 +72,7 @@ def _apart(result: Result) -> list[str]:
 
 
 def summary(result: Result) -> str:
-    counted = [one for one in result.findings if one.counts]
+    counted = [finding for finding in result.findings if finding.counts]
     parts = [f"{len(counted)} found in {_count(result.files, 'file')}"]
     if others := len(result.findings) - len(counted):
         parts.append(f"{others} for other vendors' chips")
@@ -102,19 +102,20 @@ def as_json(result: Result) -> str:
             "ignored": result.ignored,
             "findings": [
                 {
-                    "rule": one.rule,
-                    "path": one.path,
-                    "line": one.line,
-                    "column": one.column,
-                    "subject": one.subject,
-                    "releases": list(one.releases),
-                    "what_happens": one.where.value,
-                    "healed": dict(one.healed),
-                    "message": one.message,
-                    "callers": list(one.callers),
-                    "apart": one.apart and {"folder": one.apart.folder, "vendor": one.apart.vendor},
+                    "rule": finding.rule,
+                    "path": finding.path,
+                    "line": finding.line,
+                    "column": finding.column,
+                    "subject": finding.subject,
+                    "releases": list(finding.releases),
+                    "what_happens": finding.where.value,
+                    "healed": dict(finding.healed),
+                    "message": finding.message,
+                    "callers": list(finding.callers),
+                    "apart": finding.apart
+                    and {"folder": finding.apart.folder, "vendor": finding.apart.vendor},
                 }
-                for one in result.findings
+                for finding in result.findings
             ],
             "announced": [
                 {"release": one.release, "title": one.title, "effect": one.effect, "do": one.do}
@@ -137,9 +138,9 @@ def sarif(result: Result) -> str:
         {"id": _UNREADABLE, "shortDescription": {"text": "a file that could not be checked"}}
     )
     found = [
-        _result(one.rule, one.message, one.path, one.line, one.column)
-        for one in result.findings
-        if one.counts
+        _result(finding.rule, finding.message, finding.path, finding.line, finding.column)
+        for finding in result.findings
+        if finding.counts
     ]
     found += [_result(_UNREADABLE, one.why, one.path, one.line, 1) for one in result.unreadable]
     tool = {"driver": {"name": "crosswarp lint", "fullName": _ABOUT, "rules": rules}}
@@ -174,11 +175,15 @@ def github(result: Result) -> str:
         _command("notice", one.path, one.line, 1, "cannot be checked", one.why)
         for one in result.unreadable
     ]
-    for one in result.findings:
-        if not one.counts:
+    for finding in result.findings:
+        if not finding.counts:
             continue
-        kind = "warning" if one.rule == "version-string" else "error"
-        lines.append(_command(kind, one.path, one.line, one.column, one.rule, one.message))
+        kind = "warning" if finding.rule == "version-string" else "error"
+        lines.append(
+            _command(
+                kind, finding.path, finding.line, finding.column, finding.rule, finding.message
+            )
+        )
     return "\n".join([*lines, escape.terminal(summary(result))]) + "\n"
 
 

@@ -106,7 +106,7 @@ def declared(shown: Shown) -> list[str]:
 def _untried(span: Span, says: str) -> str:
     """A floor that only reflects the choice of columns does not contradict the metadata."""
     windows = (re.sub(r"^[\w-]+", "", one) for one in says.split(" or "))
-    wanted = [versions.bounds(one) for one in windows if versions.is_window(one)]
+    wanted = [versions.bounds(window) for window in windows if versions.is_window(window)]
     lowest = [min((found for of, found in one if ">" in of), default=None) for one in wanted]
     older = span.floor is not None and any(one is None or one < span.floor for one in lowest)
     tried = span.below is not None and span.below[1] != "unknown"
@@ -186,20 +186,20 @@ def _state(one: Measured) -> str:
 def _remarks(shown: Shown) -> list[str]:
     remarks: dict[str, list[str]] = {}
     for of in shown.found.suite.values():
-        for one in of.releases:
-            if one.lacking:
-                lacking = ", ".join(_LANE_OF.get(name, name) for name in one.lacking)
+        for release in of.releases:
+            if release.lacking:
+                lacking = ", ".join(_LANE_OF.get(name, name) for name in release.lacking)
                 releases = remarks.setdefault(lacking, [])
-                if str(one.release.triton) not in releases:
-                    releases.append(str(one.release.triton))
+                if str(release.release.triton) not in releases:
+                    releases.append(str(release.release.triton))
     lines = [
         f"On {', '.join(releases)}, declared unsupported: {lacking}."
         for lacking, releases in remarks.items()
     ]
-    for one in next(iter(shown.found.suite.values())).releases:
-        stand_ins = [name for name in one.release.columns if not name.startswith("triton-")]
+    for release in next(iter(shown.found.suite.values())).releases:
+        stand_ins = [name for name in release.release.columns if not name.startswith("triton-")]
         if stand_ins:
-            lines.append(f"{one.release.triton} was measured as {', '.join(stand_ins)}.")
+            lines.append(f"{release.release.triton} was measured as {', '.join(stand_ins)}.")
     lines += [f"Left out: {column}: {why}." for column, why in shown.found.left_out.items()]
     if shown.apart:
         lines.append(
@@ -212,18 +212,24 @@ def _remarks(shown: Shown) -> list[str]:
 
 def _ranged(of: Range) -> str:
     """A kernel's specifier, or why it has none; and its cells that did not run though its column did."""
-    missing = [one.release.triton for one in of.releases if one.state == "unknown" and one.missing]
+    missing = [
+        release.release.triton
+        for release in of.releases
+        if release.state == "unknown" and release.missing
+    ]
     missing = [
         version
         for version in missing
-        if any(one.release.columns for one in of.releases if one.release.triton == version)
+        if any(
+            release.release.columns for release in of.releases if release.release.triton == version
+        )
     ]
     text = of.triton.specifier or _without_green(of.releases)
     return f"{text} (not whole: {_list(missing)})" if missing and of.triton.specifier else text
 
 
 def _without_green(releases: Sequence[Measured]) -> str:
-    states = {one.state for one in releases if one.release.columns}
+    states = {release.state for release in releases if release.release.columns}
     return next(
         (state for state in ("red", "unsupported") if state in states), RELEASES["unknown"].short
     )
@@ -262,16 +268,16 @@ def _range(of: Range) -> dict[str, Any]:
         "unknown_inside": [str(version) for version in of.triton.inside],
         "releases": [
             {
-                "triton": str(one.release.triton),
-                "torch": _version(one.release.torch),
-                "columns": list(one.release.columns),
-                "state": one.state,
-                "red": len(one.red),
-                "red_kernels": sorted({record.kernel for record in one.red}),
-                "missing": one.missing,
-                "unsupported": list(one.lacking),
+                "triton": str(release.release.triton),
+                "torch": _version(release.release.torch),
+                "columns": list(release.release.columns),
+                "state": release.state,
+                "red": len(release.red),
+                "red_kernels": sorted({record.kernel for record in release.red}),
+                "missing": release.missing,
+                "unsupported": list(release.lacking),
             }
-            for one in of.releases
+            for release in of.releases
         ],
     }
 

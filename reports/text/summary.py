@@ -272,7 +272,9 @@ def _heavier(view: View) -> list[str]:
     lines = []
     for before, after in zip(columns, columns[1:]):
         found = comparison.pairs(mine[before], mine[after], across_columns=True)
-        tally: Counter[str] = Counter(one for pair in found for one in pair.comparison.outcomes)
+        tally: Counter[str] = Counter(
+            outcome for pair in found for outcome in pair.comparison.outcomes
+        )
         counts = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
         if counts:
             sides = " ".join(f"{view.run.id}:{escape.line(column)}" for column in (before, after))
@@ -319,7 +321,7 @@ def verdict(view: View) -> str:
         return fill("", escape.line(sentence, LONGEST))
     if code == 0 and found.theirs:
         known = len(found.known) + len(found.expected)
-        sentence = f"Passes: {sum(one.outcome == 'pass' for one in view.records):,} cells"
+        sentence = f"Passes: {sum(record.outcome == 'pass' for record in view.records):,} cells"
         return fill("", f"{sentence}{f', and {known:,} fail as you expect' if known else ''}.")
     if code == 0:
         return fill("", f"As expected: {_known(view)}")

@@ -83,7 +83,7 @@ def table(view: View, verbose: bool = False) -> str:
             lines.append(
                 f"{len(quiet)} kernels pass wherever they ran, without compat and with it (-v: all)."
             )
-        seen |= {part for _, marks in rows for one in marks for part in one.split(" → ")}
+        seen |= {part for _, marks in rows for mark in marks for part in mark.split(" → ")}
         parts.append("\n".join(lines))
     if seen:
         parts.append(_legend(seen))
@@ -98,7 +98,7 @@ def _blocks(
     shown = [
         (
             escape.line(kernel, WIDTH),
-            ["".join(SIGNS.get(part, " ") for part in one.split(" → ")) for one in marks],
+            ["".join(SIGNS.get(part, " ") for part in mark.split(" → ")) for mark in marks],
         )
         for kernel, marks in rows
     ]

@@ -67,7 +67,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
         *_asked(probed),
         *_reasons(targets, probed),
         "## Sources",
-        "\n".join(f"- `{name}`: {', '.join(map(_source, one.source))}" for name, one in targets.items()),
+        "\n".join(f"- `{name}`: {', '.join(map(_source, target.source))}" for name, target in targets.items()),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n" + _SUITE + _INTEL
 

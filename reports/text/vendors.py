@@ -54,4 +54,4 @@ def nearest_release(build: str) -> str:
     """The release that a vendor's build, such as ``fbtriton-3.7.4``, is nearest to: the last one that is not newer."""
     own = versions.exact(build.rpartition("-")[2])
     releases = [versions.exact(column.triton) for column in columns.published(columns.load())]
-    return str(max((one for one in releases if one <= own), default=own))
+    return str(max((release for release in releases if release <= own), default=own))

@@ -76,7 +76,11 @@ def paste_for_all(answers: Sequence[Answer]) -> list[str]:
 
 
 def _offered(answers: Sequence[Answer]) -> list[str]:
-    return [one.known.shim.name for one in answers if one.fits and one.known and one.known.shim]
+    return [
+        answer.known.shim.name
+        for answer in answers
+        if answer.fits and answer.known and answer.known.shim
+    ]
 
 
 def _install(shims: Sequence[str]) -> list[str]:
@@ -129,7 +133,7 @@ def _chosen(answers: Sequence[Answer]) -> list[Answer]:
     for one in answers:
         first.setdefault(one.failure, one)
     leading = sorted(first.values(), key=answers.index)[:_SHOWN]
-    rest = [one for one in answers if one not in leading]
+    rest = [answer for answer in answers if answer not in leading]
     return sorted([*leading, *rest[: _SHOWN - len(leading)]], key=answers.index)
 
 
@@ -149,8 +153,8 @@ def note(answers: Sequence[Answer]) -> str:
             [f"  do     {first.known.issue.workaround}"] if first.known.issue.workaround else []
         )
         lines += [f"  paste  {line}" for line in paste(first.known.shim)] if first.fits else []
-    for one in shown_causes(first)[:2]:
-        lines += [f"  cause  {one.cause.why}", f"  do     {one.cause.do}"]
+    for shown_cause in shown_causes(first)[:2]:
+        lines += [f"  cause  {shown_cause.cause.why}", f"  do     {shown_cause.cause.do}"]
     if first.entry and first.entry.ask and not first.certain:
         lines.append(f"  decide {first.entry.ask}")
     return "\n".join(escape.line(line, 400) for line in lines) + "\n"
@@ -173,7 +177,7 @@ def export(answers: Sequence[Answer], triton: str | None, build: str = "") -> st
         "format": FORMAT,
         "triton": triton,
         "build": build,
-        "found": [_record(one) for one in answers],
+        "found": [_record(answer) for answer in answers],
         "paste_for_all": paste_for_all(answers),
     }
     return escape.document(document)
@@ -183,10 +187,10 @@ def _record(answer: Answer) -> Found:
     match, entry = answer.known, answer.entry
     causes: list[Cause] = [
         {
-            "why": one.cause.why, "do": one.cause.do, "code": one.cause.code,
-            "evidence": escape.line(one.because, _LINE), "possible": one.share > -1, "issue": one.cause.issue,
+            "why": cause.cause.why, "do": cause.cause.do, "code": cause.cause.code,
+            "evidence": escape.line(cause.because, _LINE), "possible": cause.share > -1, "issue": cause.cause.issue,
         }
-        for one in answer.causes
+        for cause in answer.causes
     ]  # fmt: skip
     first = answer.causes[0].cause if answer.causes else None
     record: Found = {
@@ -254,7 +258,7 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     sure = "this text is its own" if answer.certain else "several causes share this text"
     if len(entry.causes) == 1:
         sure = "this text is its own" if answer.certain else "like it"
-    if all(one.share <= -1 for one in answer.causes):
+    if all(cause.share <= -1 for cause in answer.causes):
         sure = "its text, but not of the release or GPU that is named"
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     shown = shown_causes(answer)
@@ -278,7 +282,7 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
 
 def shown_causes(answer: Answer) -> list[Ranked]:
     """The causes that a terminal shows: the one, or the likeliest of those that it can be here."""
-    possible = [one for one in answer.causes if one.share > -1] or list(answer.causes)
+    possible = [cause for cause in answer.causes if cause.share > -1] or list(answer.causes)
     # The others need evidence, and there is none.
     open_ = sum(one.share >= 0 for one in possible)
     return possible[: 1 if answer.certain else min(max(open_, _LEAST_CAUSES), _CAUSES)]

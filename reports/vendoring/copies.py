@@ -113,7 +113,11 @@ def write(folder: Path, wanted: Mapping[str, str]) -> Found:
             "what is to be written anew; a formatter is to leave the folder alone."
         )
     for path in (*found.old, *found.missing, *found.surplus):
-        links = [one for one in Path(path).parents if one.name and (folder / one).is_symlink()]
+        links = [
+            parent
+            for parent in Path(path).parents
+            if parent.name and (folder / parent).is_symlink()
+        ]
         if links:
             raise UsageError(
                 f"{folder / links[0]}: it is a link, and what lies behind it is not this folder's. Nothing was changed."

@@ -34,7 +34,7 @@ def _imports(path: str, source: Path) -> Iterator[str]:
     package = path.split("/")[:-1]
     for node in ast.walk(ast.parse((source / path).read_bytes())):
         if isinstance(node, ast.Import) and any(
-            one.name.startswith("crosswarp") for one in node.names
+            alias.name.startswith("crosswarp") for alias in node.names
         ):
             raise ValueError(f"{path}, line {node.lineno}: an import of crosswarp by name")  # fmt: skip
         if not isinstance(node, ast.ImportFrom):
@@ -48,7 +48,7 @@ def _imports(path: str, source: Path) -> Iterator[str]:
             *(node.module.split(".") if node.module else ()),
         ]
         # `from . import guard` names a module, `from .errors import CompatError` a name inside one.
-        for parts in (base, *([*base, one.name] for one in node.names)):
+        for parts in (base, *([*base, alias.name] for alias in node.names)):
             stem = "/".join(parts)
             for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
                 if (source / candidate).is_file():
