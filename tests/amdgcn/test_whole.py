@@ -33,7 +33,10 @@ def test_scalars(line, widths, width):
     assert whole.scalar(line, widths, width) == []
 
 
-@pytest.mark.parametrize("condition", ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"])
+CONDITIONS = ["scc0", "scc1", "vccz", "vccnz", "execz", "execnz"]
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_branches(condition):
     assert whole.branch(f"s_cbranch_{condition}") == []
 
@@ -64,6 +67,7 @@ VECTORS = [
         for name in ("addc", "subb", "subbrev")
     ),
     ("v_mad_u64_u32 v[2:3], vcc, v4, v6, v[8:9]", ("u32", "u32", "u64"), "u64"),
+    ("v_mad_i64_i32 v[2:3], vcc, v4, v6, v[8:9]", ("u32", "u32", "u64"), "u64"),
     ("v_dot4_i32_i8 v2, v4, v6, v8", ("u32", "u32", "u32"), "u32"),
 ]  # fmt: skip
 
@@ -73,16 +77,21 @@ def test_vectors(line, kinds, result):
     assert whole.vector(line, kinds, result) == []
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "rcp", "sqrt"])
+CLOSE = ["exp", "log", "rcp", "rcp_iflag", "sqrt"]
+
+
+@pytest.mark.parametrize("name", CLOSE)
 def test_approximations_are_within_a_unit_in_the_last_place(name):
     assert whole.vector(f"v_{name}_f32_e32 v2, v4", ("f32",), "f32", ulps=1) == []
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["v_readlane_b32 s10, v4, s22", "v_readfirstlane_b32 s10, v4", "v_writelane_b32 v2, s10, s22",
-     "ds_bpermute_b32 v2, v6, v4", "ds_permute_b32 v2, v6, v4"],
-)  # fmt: skip
+LANES = [
+    "v_readlane_b32 s10, v4, s22", "v_readfirstlane_b32 s10, v4", "v_writelane_b32 v2, s10, s22",
+    "ds_bpermute_b32 v2, v6, v4", "ds_permute_b32 v2, v6, v4",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LANES)
 def test_other_lanes(line):
     assert whole.lanes(line, line.split()[0]) == []
 

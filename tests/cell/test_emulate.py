@@ -17,8 +17,10 @@ from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.emulate import memory
 from crosswarp.matrix.cell.emulate.arguments import Argument
+from crosswarp.matrix.cell.emulate.tensor_map import tensor_map
 from crosswarp.matrix.cell.judging.verdict import of_error
 from crosswarp.matrix.cell.kinds.suite import in_child
+from crosswarp.matrix.cell.machines import ptx
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 from crosswarp.matrix.cell.starting import warm
@@ -87,6 +89,12 @@ def test_a_descriptor_of_the_host_is_taken_apart_or_made_a_tensor_map(in_fork, t
         return torch.equal(y, expected)
 
     assert in_fork(run)
+
+
+def test_a_map_of_another_maker_is_unsupported():
+    """Triton's metadata of a descriptor for gfx1250."""
+    with pytest.raises(ptx.Unsupported, match="tensor map"):
+        tensor_map(None, {"elem_bits": 16, "block_size": [16, 32]})
 
 
 def test_tensors_in_a_table_of_pointers_may_be_read(in_fork):

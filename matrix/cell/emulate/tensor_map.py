@@ -25,8 +25,8 @@ def tensor_map(descriptor: Any, meta: Mapping[str, Any]) -> bytes:
     """
     if (
         meta.get("is_im2col")
-        or meta["elem_type"] not in _ELEMENTS
-        or meta["swizzle"] not in _SWIZZLES
+        or meta.get("elem_type") not in _ELEMENTS
+        or meta.get("swizzle") not in _SWIZZLES
     ):
         raise ptx.Unsupported("tensor map", why=f"none like {dict(meta)}")
     shape = [int(size) for size in descriptor.shape]

@@ -141,7 +141,12 @@ def _mad64(low, name, instruction):
     product = low.temporary(
         f"({low.read(a, kind)}.astype({raw}) * {low.read(b, kind)}.astype({raw})).view(u8)"
     )
-    total = low.temporary(f"{product} + {low.read(c, 'u64')}")
+    addend = low.temporary(low.read(c, "u64"))
+    total = low.temporary(f"{product} + {addend}")
     low.write(d, total, "u64")
-    # The carry is of unsigned sums; for signed ones it is not read.
-    low.write_mask(out, f"S.whole({total} < {product}) if e is None else ({total} < {product}) & e")
+    # Bit 64 of the sum of 65 bits: for signed numbers the sign.
+    carry = f"({total} < {product})"
+    if raw == "i8":
+        carry = f"({carry} ^ ((({product} ^ {addend}) >> u8(63)) != 0))"
+    carry = low.temporary(carry)
+    low.write_mask(out, f"S.whole({carry}) if e is None else {carry} & e")
