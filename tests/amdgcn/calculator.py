@@ -27,7 +27,7 @@ def asked(calculator, *options):
 def elements(calculator, arch, opcode, matrix):
     """{(row, column, block): the places of that element}, a place being (register, lane, bit)."""
     text = asked(calculator, "-a", arch, "-i", opcode, "--register-layout", f"-{matrix}", "--csv")
-    found, block, columns = {}, 0, []
+    places_of, block, columns = {}, 0, []
     for cells in csv.reader(io.StringIO(text)):
         if not cells:
             continue
@@ -38,10 +38,10 @@ def elements(calculator, arch, opcode, matrix):
         elif cells[0].isdigit():
             for column, cell in zip(columns, cells[1:]):
                 places = _PLACE.findall(cell)
-                found[int(cells[0]), column, block] = [
+                places_of[int(cells[0]), column, block] = [
                     (int(low or high), int(lane), int(bit or 0)) for high, low, lane, bit in places
                 ]
-    return found
+    return places_of
 
 
 def spelled(register, lane, bit):
@@ -50,22 +50,22 @@ def spelled(register, lane, bit):
 
 
 def line(calculator, target, arch, opcode, matrix):
-    found = elements(calculator, arch, opcode, matrix)
-    assert found[0, 0, 0][0] == (0, 0, 0)
+    places_of = elements(calculator, arch, opcode, matrix)
+    assert places_of[0, 0, 0][0] == (0, 0, 0)
     parts, bits = [f"{target} {opcode} {matrix}"], []
     for axis, name in enumerate(("row", "column", "block")):
-        size = 1 + max(key[axis] for key in found)
+        size = 1 + max(key[axis] for key in places_of)
         steps = []
         for power in range(size.bit_length() - 1):
             key = tuple(1 << power if place == axis else 0 for place in range(3))
-            steps.append(spelled(*found[key][0]))
-            bits.append((axis, power, found[key][0]))
+            steps.append(spelled(*places_of[key][0]))
+            bits.append((axis, power, places_of[key][0]))
         if steps:
             parts.append(f"{name}={','.join(steps)}")
-    copies = found[0, 0, 0][1:]
+    copies = places_of[0, 0, 0][1:]
     if copies:
         parts.append(f"copy={','.join(spelled(*copy) for copy in copies)}")
-    for key, places in found.items():
+    for key, places in places_of.items():
         first = [0, 0, 0]
         for axis, power, step in bits:
             if key[axis] >> power & 1:

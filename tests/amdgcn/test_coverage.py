@@ -43,12 +43,12 @@ def held():
     lines = [*(row[0] for row in rows), *test_whole.LANES]
     exact += [names.base(line.split()[0]) for line in lines]
     exact += [*(f"s_cbranch_{name}" for name in test_whole.CONDITIONS), "s_branch"]
-    found = dict.fromkeys(exact, TEXT)
-    found.update((f"v_{name}_f32", CLOSE) for name in test_whole.CLOSE)
-    found.update(
+    by_opcode = dict.fromkeys(exact, TEXT)
+    by_opcode.update((f"v_{name}_f32", CLOSE) for name in test_whole.CLOSE)
+    by_opcode.update(
         (opcode, CALCULATOR) for target, opcode in test_layouts.EXECUTED if target == "gfx942"
     )
-    return found
+    return by_opcode
 
 
 def counted():
@@ -74,7 +74,7 @@ def test_nine_tenths_of_the_executed_instructions_are_held_to_an_oracle():
 if __name__ == "__main__":
     shares, rest, total = counted()
     print(f"{total:,} executed")
-    for which, share in sorted(shares.items(), key=lambda one: -one[1]):
+    for which, share in sorted(shares.items(), key=lambda item: -item[1]):
         print(f"{100 * share:.2f} % {which}")
     for name, count in rest.most_common():
         print(f"{100 * count / total:.3f} % {name}")

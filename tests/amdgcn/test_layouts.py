@@ -20,18 +20,18 @@ FIRST = {"D": 0, "A": 40, "B": 50, "C": 60}
 
 def read():
     """(target, opcode) -> {"A": {"row": [(register, lane, bit), ..], ..}, "B": .., "D": ..}"""
-    found = {}
+    layouts = {}
     for line in (Path(__file__).parent / "layouts.txt").read_text().splitlines():
         target, opcode, matrix, *parts = line.split()
         steps = {}
         for part in parts:
             axis, _, numbers = part.partition("=")
             steps[axis] = [
-                tuple(int((re.search(letter + r"(\d+)", one) or [0, 0])[1]) for letter in "rlb")
-                for one in numbers.split(",")
+                tuple(int((re.search(letter + r"(\d+)", step) or [0, 0])[1]) for letter in "rlb")
+                for step in numbers.split(",")
             ]
-        found.setdefault((target, opcode), {})[matrix] = steps
-    return found
+        layouts.setdefault((target, opcode), {})[matrix] = steps
+    return layouts
 
 
 LAYOUTS = read()
@@ -39,11 +39,11 @@ LAYOUTS = read()
 
 def places(steps, shape):
     """Register, lane and bit of each element, as arrays of `shape`: (rows, columns, blocks)."""
-    found = np.zeros((3, *shape), np.int64)
+    total = np.zeros((3, *shape), np.int64)
     for number, axis in zip(np.indices(shape), ("row", "column", "block")):
         for power, step in enumerate(steps.get(axis, ())):
-            found += (number >> power & 1) * np.array(step).reshape(3, 1, 1, 1)
-    return found
+            total += (number >> power & 1) * np.array(step).reshape(3, 1, 1, 1)
+    return total
 
 
 def shape_of(steps):
@@ -122,8 +122,10 @@ def test_each_element_lies_where_amds_calculator_places_it(target, opcode):
         spans[matrix] = len(words)
     spans["D"] = spans["C"]
     text = [
-        f"v[{FIRST[one]}:{FIRST[one] + spans[one] - 1}]" if spans[one] > 1 else f"v{FIRST[one]}"
-        for one in "DABC"
+        f"v[{FIRST[matrix]}:{FIRST[matrix] + spans[matrix] - 1}]"
+        if spans[matrix] > 1
+        else f"v{FIRST[matrix]}"
+        for matrix in "DABC"
     ]
     more = " neg_lo:[1,1,0]" if opcode.endswith("iu8") else ""
     machine = run(f"{opcode} {', '.join(text)}{more}", target, v=v)
@@ -142,8 +144,8 @@ def test_other_forms_are_refused_by_name(target, opcode):
     layout = LAYOUTS[target, opcode]
     spans = [registers_of(layout[matrix]) for matrix in "DABD"]
     text = ", ".join(
-        f"v[{FIRST[one]}:{FIRST[one] + count - 1}]" if count > 1 else f"v{FIRST[one]}"
-        for one, count in zip("DABC", spans)
+        f"v[{FIRST[matrix]}:{FIRST[matrix] + count - 1}]" if count > 1 else f"v{FIRST[matrix]}"
+        for matrix, count in zip("DABC", spans)
     )
     with pytest.raises(Unsupported, match=opcode):
         run(f"{opcode} {text}", target)

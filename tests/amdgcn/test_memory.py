@@ -332,11 +332,11 @@ FINDS = {
 
 @pytest.mark.parametrize("target", FINDS)
 def test_code_finds_a_table_by_its_distance(target):
-    found = []
+    words = []
     for place in range(0, 24, 4):
         body = FINDS[target].format(place + 4, place + 12, place + 16, place + 24)
-        found.append(int(run(body, target, tables=NUMBERS).r(8)[0, 0]))
-    assert found == [5, 6, 7, 1, 0, 0x000302FF]
+        words.append(int(run(body, target, tables=NUMBERS).r(8)[0, 0]))
+    assert words == [5, 6, 7, 1, 0, 0x000302FF]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,9 @@ class Counted(launch.Program):
         execute = super().function(block)
         first, end = self.kernel.blocks[block]
         opcodes = [
-            half.name for one in self.kernel.instructions[first:end] for half in one.halves()
+            half.name
+            for instruction in self.kernel.instructions[first:end]
+            for half in instruction.halves()
         ]
 
         def counted(machine, m):
@@ -81,8 +83,8 @@ def main():
                 flush=True,
             )
     if options.counts:
-        found = sorted(Counted.counts.items(), key=lambda item: (-item[1], item[0]))
-        options.counts.write_text("".join(f"{count} {name}\n" for name, count in found))
+        counts = sorted(Counted.counts.items(), key=lambda item: (-item[1], item[0]))
+        options.counts.write_text("".join(f"{count} {name}\n" for name, count in counts))
 
 
 if __name__ == "__main__":

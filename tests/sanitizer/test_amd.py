@@ -75,11 +75,11 @@ STORED = "s_waitcnt lgkmcnt(0)\n    s_barrier\n"
 
 
 def test_a_store_that_its_wave_did_not_wait_for_is_under_way_behind_the_barrier():
-    told, _ = found(EXCHANGE.replace(STORED, "s_nop 0\n    s_barrier\n"))
-    assert set(told) == {"missing wait"}
-    assert "did not wait for it before the barrier" in str(told["missing wait"])
-    told, _ = found(EXCHANGE.replace(STORED, "s_barrier\n    s_waitcnt lgkmcnt(0)\n"))
-    assert set(told) == {"missing wait"}
+    findings, _ = found(EXCHANGE.replace(STORED, "s_nop 0\n    s_barrier\n"))
+    assert set(findings) == {"missing wait"}
+    assert "did not wait for it before the barrier" in str(findings["missing wait"])
+    findings, _ = found(EXCHANGE.replace(STORED, "s_barrier\n    s_waitcnt lgkmcnt(0)\n"))
+    assert set(findings) == {"missing wait"}
 
 
 def test_a_wait_before_the_next_barrier_is_enough():

@@ -55,10 +55,10 @@ def resolve(instructions: List[Any], lines: List[str]) -> Dict[str, np.ndarray]:
     tables: Dict[str, np.ndarray] = {}
     for place, instruction in enumerate(instructions):
         for operand in instruction.operands:
-            found = _WAY.match(operand.text)
-            if found is None:
+            way_to = _WAY.match(operand.text)
+            if way_to is None:
                 continue
-            name, half, more = found.groups()
+            name, half, more = way_to.groups()
             if name not in tables:
                 tables[name] = read(lines, name)
             way = int(tables[name].ctypes.data) + int(more) - _since_getpc(instructions, place)
@@ -70,11 +70,11 @@ def _since_getpc(instructions: List[Any], place: int) -> int:
     """The bytes between an `s_getpc_b64` and the number of the instruction at `place`."""
     # The number is the second half of its instruction.
     count = 4
-    for one in reversed(instructions[:place]):
-        if one.name == "s_getpc_b64":
+    for before in reversed(instructions[:place]):
+        if before.name == "s_getpc_b64":
             return count
-        if one.name not in _BYTES:
+        if before.name not in _BYTES:
             break
-        count += _BYTES[one.name]
+        count += _BYTES[before.name]
     at = instructions[place]
     raise Unsupported(at.name, at.line, "a table's distance that does not begin at s_getpc_b64")

@@ -54,11 +54,11 @@ class SharedAccesses(ptx.Watch):
             if entry.waves is not None:
                 late = late & entry.waves.reshape(machine.ctas, -1)[group, wave]
             late = late & (self._writer[group, place] == wave)
-            group, place = (np.broadcast_to(one, late.shape)[late] for one in (group, place))
+            group, place = (np.broadcast_to(index, late.shape)[late] for index in (group, place))
             self._late[group, place] = self._epoch[group]
 
     def _drop_ended(self) -> None:
-        self._stores = [one for one in self._stores if one[0].kind]
+        self._stores = [store for store in self._stores if store[0].kind]
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if space != "shared":
