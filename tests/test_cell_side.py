@@ -40,6 +40,7 @@ def python(request):
 def test_the_cell_side_on_this_column(python, tmp_path, request):
     folder = ROOT / "tests" / "cell"
     between = "triton-3.2.0" in request.node.callspec.id
+    # A file on one worker: each worker that runs a test of a module makes the module's fixtures, 24 s of CPU for one.
     # Many tests start a process that imports torch, which is to be compiled once.
     left_out = ("PYTEST", "TRITON", "PYTHONDONTWRITEBYTECODE")
     environ = {key: value for key, value in os.environ.items() if not key.startswith(left_out)}
@@ -51,6 +52,9 @@ def test_the_cell_side_on_this_column(python, tmp_path, request):
         "--tb=short",
         "-n",
         "auto",
+        "--dist",
+        "loadfile",
+        "--no-loadscope-reorder",
         "-c",
         str(folder / "pytest.ini"),
         str(folder),

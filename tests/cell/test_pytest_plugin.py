@@ -212,9 +212,14 @@ def test_an_interpreter_that_fails_on_most_kernels_is_refused(run):
 
 
 @on_one_release
-def test_a_sample_is_the_same_each_time(run):
-    chosen = (str(LIBRARY / "tests" / "test_ops.py"), "--crosswarp-sample", "6")
-    first, second = run(*chosen), run(*chosen, "-n2")
+def test_a_sample_is_the_same_each_time(run, tmp_path):
+    library = tmp_path / "a_library"
+    library.mkdir()
+    (library / "test_many.py").write_text(
+        "".join(f"def test_{number}():\n    pass\n" for number in range(22))
+    )
+    chosen = (str(library / "test_many.py"), "--crosswarp-sample", "6")
+    first, second = run(*chosen, library=library), run(*chosen, "-n2", library=library)
     assert len(first.lines) == 6 and set(first.lines) == set(second.lines)
     assert "A sample of at most 6 of 22 tests" in first.text
     assert "A sample" in second.text
