@@ -172,6 +172,24 @@ class TestLimits:
                 execute(kernel(body), (1,), [_numbers()] * 2, limits=limits)
             assert "add.u32" in caught.value.place
 
+    @pytest.mark.parametrize(("thread", "fails"), [(3, True), (500, False)])
+    def test_a_failed_assertion_is_a_fault(self, thread, fails):
+        # As LLVM writes tl.device_assert.
+        body = (
+            f"setp.ne.u32 %p0, %r0, {thread};\n@%p0 bra done;\n"
+            "{ .param .b64 param0; .param .b32 param1;\nst.param.b64 [param0], %d1; st.param.b32 [param1], %r0;\n"
+            "call.uni __assertfail, (param0, param1);\n}\ndone:\nmad.wide.u32 %d3, %r0, 4, %d1;\n"
+            "st.global.u32 [%d3], %r0;"
+        )
+        y = _numbers()
+        if fails:
+            with pytest.raises(ptx.Fault) as caught:
+                execute(kernel(body, threads=64), (1,), [y, y])
+            assert (caught.value.kind, caught.value.thread) == ("trap", 3)
+        else:
+            execute(kernel(body, threads=64), (1,), [y, y])
+            assert y.tolist() == list(range(64))
+
     def test_trap_is_a_fault(self):
         with pytest.raises(ptx.Fault) as caught:
             execute(kernel("setp.eq.u32 %p0, %r0, 3;\n@%p0 trap;"), (1,), [_numbers()] * 2)

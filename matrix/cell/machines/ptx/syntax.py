@@ -310,6 +310,9 @@ class _Reader:
             return
         if text.startswith((".pragma", ".callprototype", ".alias")):
             return
+        if text.startswith(".param") and self._kernel is not None:
+            # An argument of a call, which no lowered call reads.
+            return
         found = re.search(
             r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",
             text,

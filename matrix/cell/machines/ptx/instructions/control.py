@@ -32,12 +32,15 @@ def ret(low, instruction):
 
 @lowers("call")
 def call(low, instruction):
-    """
+    """A failed tl.device_assert; no other function is there.
+
     Raises:
-        Unsupported: always, by the function's name.
+        Unsupported: by the function's name.
     """
     name = next((part for part in instruction.operands if not part.startswith("(")), "")
-    raise Unsupported(f"call {name}", instruction.line)
+    if name != "__assertfail":
+        raise Unsupported(f"call {name}", instruction.line)
+    low.emit(f"trapped(S, {instruction.index}, {low.condition})")
 
 
 @lowers("trap")
@@ -50,7 +53,7 @@ def trap(low, instruction):
 def trapped(machine, at, condition):
     """
     Raises:
-        Fault: a thread has met `trap`: an assertion of the kernel failed.
+        Fault: a thread has met `trap` or `__assertfail`: an assertion of the kernel failed.
     """
     if condition is None:
         lane = (0, 0)

@@ -109,7 +109,10 @@ def _parameter(low, instruction):
 def st(low, instruction):
     type_name = instruction.modifiers[-1]
     space, count = _space_and_count(instruction)
-    if space in ("param", "const"):
+    if space == "param":
+        # An argument of a call: `call` knows whether it needs any.
+        return
+    if space == "const":
         raise instruction.unsupported()
     bits = type_of(type_name).bits
     address = low.address(instruction.operands[0], 32 if space in ("shared", "local") else 64)
