@@ -146,15 +146,15 @@ class Counters(ptx.Watch):
         for one in self._pending.values():
             of_kinds[one.kind].append(one)
         for kind, patterns in of_kinds.items():
-            where = np.concatenate([one.where for one in patterns])
-            starts = np.cumsum([0, *(len(one.where) for one in patterns)])
+            where = np.concatenate([pattern.where for pattern in patterns])
+            starts = np.cumsum([0, *(len(pattern.where) for pattern in patterns)])
             # The sums up to each row.
             sums = np.zeros((len(where) + 1, 3), np.int64)
             if kind[0] != "local" and len(where):
                 np.cumsum(_of_rows(where, *kind), axis=0, out=sums[1:])
-            for one, first, end in zip(patterns, starts, starts[1:]):
-                found = (end - first, one.moved, *(sums[end] - sums[first]))
-                for place, times in one.uses.items():
+            for pattern, first, end in zip(patterns, starts, starts[1:]):
+                found = (end - first, pattern.moved, *(sums[end] - sums[first]))
+                for place, times in pattern.uses.items():
                     self._accesses[place] += times * np.array(found)
         self._pending.clear()
         self._rows = 0
@@ -168,13 +168,17 @@ class Counters(ptx.Watch):
         """
         self._look()
         warps = self._warps.tolist()
-        lines = [None if one.loc is None else one.loc[1] for one in self._kernel.instructions]
+        lines = [
+            None if instruction.loc is None else instruction.loc[1]
+            for instruction in self._kernel.instructions
+        ]
         return {
             "blocks": [
                 (first, end, count) for (first, end), count in zip(self._kernel.blocks, warps)
             ],
             "instructions": [
-                (one.opcode, line) for one, line in zip(self._kernel.instructions, lines)
+                (instruction.opcode, line)
+                for instruction, line in zip(self._kernel.instructions, lines)
             ],
             "memory": [
                 (what, space, lines[at], int(kept[0]), int(kept[2]))
@@ -187,9 +191,9 @@ class Counters(ptx.Watch):
         self._look()
         instructions: Dict[str, int] = defaultdict(int)
         warps = self._warps.tolist()
-        for one in self._kernel.instructions:
-            if one.block >= 0 and warps[one.block]:
-                instructions[class_of(one.opcode)] += warps[one.block]
+        for instruction in self._kernel.instructions:
+            if instruction.block >= 0 and warps[instruction.block]:
+                instructions[class_of(instruction.opcode)] += warps[instruction.block]
         moved: Dict[str, int] = defaultdict(int)
         lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5, np.int64))
         for (at, what, space), kept in self._accesses.items():
@@ -215,7 +219,7 @@ def class_of(opcode: str) -> str:
         return f"{named[0] if named else 'generic'} {'store' if name == 'st' else 'load'}"
     if name in _BY_NAME:
         return _BY_NAME[name]
-    return "float" if any(one in _FLOATS for one in modifiers) else "integer"
+    return "float" if any(modifier in _FLOATS for modifier in modifiers) else "integer"
 
 
 def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray]) -> List[Dict[str, Any]]:

@@ -128,12 +128,12 @@ class Counters:
         """Tell the watch of registers among these whose load is under way in the waves `m`."""
         machine: Any = self._registers
         for entry in self.open:
-            for one in entry.registers:
-                if one in registers:
+            for register in entry.registers:
+                if register in registers:
                     waves = _both(entry.waves, m)
                     mask = np.ones(machine.waves, bool) if waves is None else waves[:, 0]
                     if mask.any() and machine.watch is not None:
-                        machine.watch.early(machine, at, f"{one[0]}{one[1]}", mask)
+                        machine.watch.early(machine, at, f"{register[0]}{register[1]}", mask)
                         return
 
     def finish(self, m: Mask) -> None:

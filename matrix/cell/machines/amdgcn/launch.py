@@ -47,7 +47,7 @@ class Program:
     @property
     def parameters(self) -> List[metadata.Argument]:
         """The arguments that a launch hands over, Triton's own scratch memory among them."""
-        return [one for one in self.kernel.arguments if not one.hidden]
+        return [argument for argument in self.kernel.arguments if not argument.hidden]
 
     def source(self, block: int) -> str:
         """The generated code of a block, to be read by people."""
@@ -69,8 +69,8 @@ def _check_directives(kernel: Kernel) -> None:
 def _registers(kernel: Kernel) -> Tuple[int, int]:
     sizes = {"v": 1, "a": 1}
     for instruction in kernel.instructions:
-        for one in instruction.halves():
-            for operand in one.operands:
+        for half in instruction.halves():
+            for operand in half.operands:
                 if operand.kind in sizes:
                     sizes[operand.kind] = max(sizes[operand.kind], operand.number + operand.count)
     return sizes["v"], sizes["a"]

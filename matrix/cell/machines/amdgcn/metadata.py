@@ -65,7 +65,9 @@ def arguments(text: str) -> List[Argument]:
             break
         entries[-1][match.group(2)] = match.group(3)
     return [
-        Argument(int(one.get("offset", 0)), int(one.get("size", 0)), one.get("value_kind", ""))
-        for one in entries
-        if one
+        Argument(
+            int(entry.get("offset", 0)), int(entry.get("size", 0)), entry.get("value_kind", "")
+        )
+        for entry in entries
+        if entry
     ]

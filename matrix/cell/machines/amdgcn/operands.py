@@ -65,16 +65,16 @@ def parse(text: str) -> Operand:
         else:
             break
     how: Any = (text, negated, absolute, signed)
-    found = _REGISTER.match(text)
-    if found:
-        if found.group(3):
-            return Operand("s", TTMP + int(found.group(3)), 1, *how)
-        one = Operand(found.group(1), int(found.group(2)), 1, *how)
-        one.half = found.group(4) or ""
+    match = _REGISTER.match(text)
+    if match:
+        if match.group(3):
+            return Operand("s", TTMP + int(match.group(3)), 1, *how)
+        one = Operand(match.group(1), int(match.group(2)), 1, *how)
+        one.half = match.group(4) or ""
         return one
-    found = _RANGE.match(text)
-    if found:
-        kind, first, last = found.group(1), int(found.group(2)), int(found.group(3))
+    match = _RANGE.match(text)
+    if match:
+        kind, first, last = match.group(1), int(match.group(2)), int(match.group(3))
         if kind == "ttmp":
             kind, first, last = "s", first + TTMP, last + TTMP
         return Operand(kind, first, last - first + 1, *how)

@@ -224,10 +224,10 @@ class Lowering:
 
     def symbol(self, operand: str, bits: int = 64) -> str:
         """The address of a variable, plus an offset, as an unsigned expression."""
-        found = _ADDRESS.match(operand)
-        if found is None:
+        match = _ADDRESS.match(operand)
+        if match is None:
             raise Unsupported(f"operand {operand}")
-        name, offset = found.group(1), int(found.group(2) or "0", 0)
+        name, offset = match.group(1), int(match.group(2) or "0", 0)
         symbol = self.kernel.symbols.get(name)
         if symbol is None:
             for parameter in self.kernel.parameters:
@@ -335,10 +335,10 @@ class Lowering:
 
     def address(self, operand: str, bits: int = 64) -> str:
         """The address in brackets as an unsigned expression of `bits` bits."""
-        found = _ADDRESS.match(operand.strip()[1:-1].strip())
-        if found is None:
+        match = _ADDRESS.match(operand.strip()[1:-1].strip())
+        if match is None:
             raise Unsupported(f"address {operand}")
-        base, offset = found.group(1), int(found.group(2) or "0", 0)
+        base, offset = match.group(1), int(match.group(2) or "0", 0)
         if base in self.kernel.widths:
             expression, width = self.raw(base), self.width(base)
             if width != bits:

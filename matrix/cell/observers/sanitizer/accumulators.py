@@ -20,7 +20,7 @@ State = Dict[str, int]
 
 def check(findings: Findings, kernel: Any) -> None:
     """Look at a whole kernel."""
-    if not any(one.name == "wgmma" for one in kernel.instructions):
+    if not any(instruction.name == "wgmma" for instruction in kernel.instructions):
         return
     targets = _successors(kernel)
     known: List[Any] = [None] * len(kernel.blocks)

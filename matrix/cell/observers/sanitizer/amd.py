@@ -60,13 +60,13 @@ class Watching(ptx.Watch):
 def hands_out(kernel: Any) -> bool:
     """Return whether a kernel uses the result of an atomic operation on global memory."""
     return any(
-        one.name.startswith(("global_atomic", "buffer_atomic", "flat_atomic"))
+        instruction.name.startswith(("global_atomic", "buffer_atomic", "flat_atomic"))
         and (
-            "sc0" in one.modifiers
-            or "glc" in one.modifiers
-            or "RETURN" in one.modifiers.get("th", "")
+            "sc0" in instruction.modifiers
+            or "glc" in instruction.modifiers
+            or "RETURN" in instruction.modifiers.get("th", "")
         )
-        for one in kernel.instructions
+        for instruction in kernel.instructions
     )
 
 

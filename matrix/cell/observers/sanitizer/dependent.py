@@ -16,9 +16,9 @@ KIND = "read ahead of griddepcontrol.wait"
 def check(findings: Findings, kernel: Any) -> None:
     """Look at a whole kernel."""
     waits = [
-        one.index
-        for one in kernel.instructions
-        if one.name == "griddepcontrol" and "wait" in one.modifiers
+        instruction.index
+        for instruction in kernel.instructions
+        if instruction.name == "griddepcontrol" and "wait" in instruction.modifiers
     ]
     if not waits:
         return

@@ -44,11 +44,13 @@ class GlobalRaces(ptx.Watch):
         self._kernel = kernel
         # Compilers make atomics that a target lacks of a load and a compare-and-swap, which asks again.
         self._swapped = {
-            one.operands[1]
-            for one in kernel.instructions
-            if one.name == "atom" and "cas" in one.modifiers
+            instruction.operands[1]
+            for instruction in kernel.instructions
+            if instruction.name == "atom" and "cas" in instruction.modifiers
         }
-        self._fences = any(one.name in ("fence", "membar") for one in kernel.instructions)
+        self._fences = any(
+            instruction.name in ("fence", "membar") for instruction in kernel.instructions
+        )
         # How often each program has released, and its knowledge of the others.
         self._time = np.ones(programs, np.int32)
         self._exact = programs <= _MOST

@@ -60,27 +60,27 @@ def _bytes(address: int, nbytes: int) -> np.ndarray:
 def hands_out(kernel: Any) -> bool:
     """Return whether a kernel uses the result of an atomic on global memory."""
     words: Dict[str, int] = {}
-    for one in kernel.instructions:
-        for name in {name for operand in one.operands for name in _WORD.findall(operand)}:
+    for instruction in kernel.instructions:
+        for name in {name for operand in instruction.operands for name in _WORD.findall(operand)}:
             words[name] = words.get(name, 0) + 1
-        if one.guard:
-            words[one.guard] = words.get(one.guard, 0) + 1
+        if instruction.guard:
+            words[instruction.guard] = words.get(instruction.guard, 0) + 1
     return any(
         words.get(name, 0) > 1
-        for one in kernel.instructions
-        if one.name == "atom" and "shared" not in one.modifiers
-        for name in _WORD.findall(one.operands[0])
+        for instruction in kernel.instructions
+        if instruction.name == "atom" and "shared" not in instruction.modifiers
+        for name in _WORD.findall(instruction.operands[0])
     )
 
 
 def adds(kernel: Any) -> bool:
     """Whether a kernel has atomics on global memory, whose order rounding shows."""
     return any(
-        one.name in ("atom", "red")
-        or "_atomic_" in one.name
-        or one.name == "cp"
-        and "reduce" in one.modifiers
-        for one in kernel.instructions
+        instruction.name in ("atom", "red")
+        or "_atomic_" in instruction.name
+        or instruction.name == "cp"
+        and "reduce" in instruction.modifiers
+        for instruction in kernel.instructions
     )
 
 
@@ -94,7 +94,10 @@ def check(
         again: runs the launch in an order.
     """
     after = Kept(tensors)
-    line = next((one.loc for one in kernel.instructions if one.loc is not None), None)
+    line = next(
+        (instruction.loc for instruction in kernel.instructions if instruction.loc is not None),
+        None,
+    )
     atomics = adds(kernel)
     try:
         for order, words in ORDERS:

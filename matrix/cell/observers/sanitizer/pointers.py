@@ -37,7 +37,7 @@ class Pointers:
 
     def __init__(self, kernel: Any):
         self._kernel = kernel
-        self._numbers = {one.name: place for place, one in enumerate(kernel.parameters)}
+        self._numbers = {parameter.name: place for place, parameter in enumerate(kernel.parameters)}
         self._of: Dict[str, Set[int]] = {}
         self._follow()
         self._cache: Dict[int, Optional[FrozenSet[int]]] = {}
@@ -49,22 +49,26 @@ class Pointers:
     def _follow(self) -> None:
         """Grow the sets until nothing changes: registers are written in loops."""
         steps = []
-        for one in self._kernel.instructions:
-            if one.name in _NUMBERS or not one.operands:
+        for instruction in self._kernel.instructions:
+            if instruction.name in _NUMBERS or not instruction.operands:
                 continue
-            targets = self._registers(one.operands[0]) if "[" not in one.operands[0] else []
+            targets = (
+                self._registers(instruction.operands[0])
+                if "[" not in instruction.operands[0]
+                else []
+            )
             if not targets:
                 continue
-            if one.name in _LOADS:
+            if instruction.name in _LOADS:
                 found = {LOADED}
-                if "param" in one.modifiers:
-                    name = one.operands[1].strip()[1:-1].partition("+")[0].strip()
+                if "param" in instruction.modifiers:
+                    name = instruction.operands[1].strip()[1:-1].partition("+")[0].strip()
                     found = {self._numbers[name]} if name in self._numbers else set()
                     # The caller, which knows the arguments, drops sizes and strides.
                 for target in targets:
                     self._of.setdefault(target, set()).update(found)
                 continue
-            steps.append((targets, self._registers(" ".join(one.operands[1:]))))
+            steps.append((targets, self._registers(" ".join(instruction.operands[1:]))))
         changed = True
         while changed:
             changed = False
@@ -92,13 +96,19 @@ class Pointers:
 
     def _stores(self) -> Optional[FrozenSet[int]]:
         found: Set[int] = set()
-        for one in self._kernel.instructions:
-            if one.name == "tensormap" or one.name == "cp" and "bulk" in one.modifiers:
+        for instruction in self._kernel.instructions:
+            if (
+                instruction.name == "tensormap"
+                or instruction.name == "cp"
+                and "bulk" in instruction.modifiers
+            ):
                 return None
-            if one.name in ("st", "atom", "red") and "shared" not in " ".join(one.modifiers):
-                if "local" in one.modifiers:
+            if instruction.name in ("st", "atom", "red") and "shared" not in " ".join(
+                instruction.modifiers
+            ):
+                if "local" in instruction.modifiers:
                     continue
-                own = self.of(one.index)
+                own = self.of(instruction.index)
                 if not own - {LOADED}:
                     return None
                 found |= own
@@ -109,14 +119,19 @@ def unit_shift(kernel: Any, space: str) -> int:
     """Return log2 of the smallest access to a state space, at most 4 bytes: the size of a shadow's unit."""
     smallest = 4
     spaces = ("global", "shared", "local", "param", "const")
-    for one in kernel.instructions:
-        if one.name not in ("ld", "ldu", "st", "atom", "red"):
+    for instruction in kernel.instructions:
+        if instruction.name not in ("ld", "ldu", "st", "atom", "red"):
             continue
         said = next(
-            (part.split("::")[0] for part in one.modifiers if part.split("::")[0] in spaces), ""
+            (
+                part.split("::")[0]
+                for part in instruction.modifiers
+                if part.split("::")[0] in spaces
+            ),
+            "",
         )
         if said in ("", space):
-            bits = re.search(r"(\d+)(x2)?$", one.modifiers[-1])
+            bits = re.search(r"(\d+)(x2)?$", instruction.modifiers[-1])
             if bits:
                 smallest = min(smallest, int(bits.group(1)) * (2 if bits.group(2) else 1) // 8)
     return {1: 0, 2: 1}.get(smallest, 2)

@@ -94,9 +94,11 @@ class SharedMemory(ptx.Watch):
         self._detectors = detectors
         self._shift = unit_shift(kernel, "shared")
         self._beside = any(
-            one.name == "wgmma" or one.name == "cp" and "bulk" in one.modifiers or one.name == "mbarrier"
-            for one in kernel.instructions
-        )  # fmt: skip
+            instruction.name in ("wgmma", "mbarrier")
+            or instruction.name == "cp"
+            and "bulk" in instruction.modifiers
+            for instruction in kernel.instructions
+        )
         self._rooms: Any = weakref.WeakKeyDictionary()
 
     def room(self, machine: Any) -> Any:
@@ -105,7 +107,10 @@ class SharedMemory(ptx.Watch):
         if found is None:
             # Without a reference to the machine, which would keep its own entry alive.
             room = Room(weakref.proxy(machine), self._shift, self._beside)
-            found = self._rooms[machine] = (room, [one.begin(room) for one in self._detectors])
+            found = self._rooms[machine] = (
+                room,
+                [detector.begin(room) for detector in self._detectors],
+            )
         return found
 
     def _tell(self, room: Room, shadows: Any, event: Event) -> None:

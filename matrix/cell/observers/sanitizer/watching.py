@@ -66,8 +66,8 @@ class Watching(ptx.Watch):
             self.found.note(Finding("deadlock", self.kernel.name, str(error), error.line))
         elif isinstance(error, ptx.Fault):
             if any(
-                one.kind == error.kind and one.instruction == shortened(error.instruction)
-                for one in self.findings
+                finding.kind == error.kind and finding.instruction == shortened(error.instruction)
+                for finding in self.findings
             ):
                 return
             self.found.note(

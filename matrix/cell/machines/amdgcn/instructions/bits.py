@@ -70,7 +70,7 @@ def _bitop3(low, name, instruction):
     kind = f"u{name[-2:]}"
     d, *operands = instruction.operands
     table = int(instruction.modifiers.get("bitop3") or "0", 0)
-    a, b, c = (low.temporary(low.read(one, kind)) for one in operands)
+    a, b, c = (low.temporary(low.read(operand, kind)) for operand in operands)
     terms = []
     for row in range(8):
         if table >> row & 1:

@@ -74,8 +74,8 @@ def send(low, name, instruction):
 
 @handles("s_getreg_b32")
 def hardware_register(low, name, instruction):
-    found = re.search(r"hwreg\((\w+)", instruction.text)
-    if found is None or found.group(1) not in _PLACES:
+    match = re.search(r"hwreg\((\w+)", instruction.text)
+    if match is None or match.group(1) not in _PLACES:
         raise Unknown("this register")
     low.write_scalar(instruction.operands[0], low.constant(0, "u32"), "u32")
 

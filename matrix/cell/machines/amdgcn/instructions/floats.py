@@ -139,7 +139,7 @@ def _fmak(low, name, instruction):
 def _div_scale(low, name, instruction):
     d, out, *operands = instruction.operands
     kind = name[-3:]
-    found = ", ".join(low.read(one, kind) for one in operands)
+    found = ", ".join(low.read(operand, kind) for operand in operands)
     pair = low.temporary(f"division.div_scale{kind[1:]}({found})")
     low.write(d, f"{pair}[0]", kind)
     low.write_mask(out, f"S.whole({pair}[1]) if e is None else {pair}[1] & e")

@@ -49,8 +49,8 @@ def permuted(machine, address, data, e):
 def swizzle(low, name, instruction):
     destination, data = instruction.operands
     text = instruction.modifiers.get("offset") or ""
-    found = re.search(r"swizzle\(([^)]*)\)", text or instruction.text)
-    table = low.table(lanes.swizzle(found.group(1) if found else text, low.lanes))
+    match = re.search(r"swizzle\(([^)]*)\)", text or instruction.text)
+    table = low.table(lanes.swizzle(match.group(1) if match else text, low.lanes))
     value = low.temporary(f"S.gather({low.word(data)}, {table})")
     words = low.temporary(f"[{value} if e is None else where(e[:, {table}], {value}, u4(0))]")
     accesses.arrives(low, destination, words, "b32", LDS)

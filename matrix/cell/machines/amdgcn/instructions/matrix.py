@@ -22,10 +22,10 @@ _FORMATS = {"0": "fp8", "1": "bf8", "2": "fp6", "3": "bf6", "4": "fp4"}
 
 def mfma(low, name, instruction):
     scaled = name.startswith("v_mfma_scale_")
-    found = _MFMA.match(name.replace("v_mfma_scale_", "v_mfma_"))
-    if found is None:
+    match = _MFMA.match(name.replace("v_mfma_scale_", "v_mfma_"))
+    if match is None:
         raise Unknown("this form")
-    form, m, n, k, _, kind = found.groups()
+    form, m, n, k, _, kind = match.groups()
     m, n, k = int(m), int(n), int(k)
     destination, a, b, c = instruction.operands[:4]
     small = kind == "f8f6f4"
@@ -71,10 +71,10 @@ def _write(low, destination):
 
 
 def wmma(low, name, instruction):
-    found = _WMMA.match(re.sub(r"_w32$", "", name))
-    if found is None or low.lanes != 32:
+    match = _WMMA.match(re.sub(r"_w32$", "", name))
+    if match is None or low.lanes != 32:
         raise Unknown("this form")
-    form, _, kind = found.groups()
+    form, _, kind = match.groups()
     destination, a, b, c = instruction.operands[:4]
     if form in ("f16", "bf16") and low.generation[0] == 11:
         raise Unknown("16-bit accumulators of gfx11")

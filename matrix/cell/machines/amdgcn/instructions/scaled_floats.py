@@ -55,7 +55,7 @@ def pair_to_small(low, name, instruction):
     small, wide = name.rsplit("_", 2)[1:]
     d, *operands, scale = instruction.operands
     if wide == "f32":
-        values = [low.read(one, "f32") for one in operands]
+        values = [low.read(operand, "f32") for operand in operands]
     elif wide == "f16":
         values = [f"{low.read(operands[0], 'f16', half)}.astype(f4)" for half in (0, 1)]
     else:

@@ -20,7 +20,7 @@ def _kinds(low, counter):
 def _number(instruction):
     """The number of an instruction with one counter: `s_wait_dscnt 0x0`, `s_waitcnt_vscnt null, 0x0`."""
     numbers = [key for key in list(instruction.modifiers) if key[:1].isdigit()]
-    numbers += [one.text for one in instruction.operands if one.text[:1].isdigit()]
+    numbers += [operand.text for operand in instruction.operands if operand.text[:1].isdigit()]
     if len(numbers) != 1:
         raise Unknown("a wait without one number")
     # `null` stands where a register could be added.
