@@ -94,3 +94,15 @@ def test_what_is_unexpected_comes_before_the_grid_and_the_verdict_again_at_the_e
 def test_a_suite_that_passes_needs_few_lines(stored, make_record):
     text = ending(stored([make_record(), make_record(mode="shimmed")], suite="mine"))
     assert "What a release broke" not in text and len(text.splitlines()) < 14
+
+
+def test_a_users_failure_that_compat_fixes_is_counted_as_such(stored, make_record, make_issue):
+    crash = {"outcome": "crash", "fingerprint": "SIGABRT: LinearLayout reshapeOuts"}
+    records = [
+        make_record(column="triton-3.9.0", kernel=kernel, mode=mode, **failure)
+        for kernel, failures in (("fixed", (crash, {})), ("broken", (crash, crash)))
+        for mode, failure in zip(("bare", "shimmed"), failures, strict=True)
+    ]
+    text = ending(stored(records, suite="mine", code=1))
+    assert "compat fixes it  not fixed  not in it  fails" in text
+    assert grid(text)["triton-3.9.0"] == [0, 1, 0, 0, 1]

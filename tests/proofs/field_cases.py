@@ -36,7 +36,7 @@ class Claim:
     sanitize: bool = False
 
 
-# Ten hold at commit 8897415d (2026-11-27). f07 was last run the day before.
+# Ten hold at commit 8897415d (2026-11-27). f07 held earlier that day.
 CLAIMS = (
     Claim("f01_amd_where_ptr", "3.7.1", "gfx942", "compile", "CanonicalizePointers"),
     Claim("f01_amd_where_ptr", "3.7.1", "sm_90", "compile", ""),
