@@ -152,7 +152,7 @@ PLAN = {
     "suite": lambda text: text,
     "commit": lambda text: text,
 }
-# What is only shown.
+# Text that is only shown.
 WORDS = (
     "runs.started", "runs.finished", "runs.host", "runs.pid_started", "runs.argv", "runs.work", "runs.plan.commit",
     "environments.label", "environments.message", "environments.versions", "environments.requirements",
@@ -179,7 +179,7 @@ GROUPS = {
     "mode": ("cells.mode",),
     "outcome": ("cells.outcome",),
 }  # fmt: skip
-# What is one of a few words is refused with any other.
+# Fields that hold one of a few words refuse any other.
 CLOSED = {"lane", "mode", "outcome"}
 # What tells the copies of a row apart.
 KEYS = {

@@ -21,7 +21,7 @@ TEXT, CLOSE, CALCULATOR, TEXTLESS, REST = (
     "AMD's pseudo-code, bit for bit", "AMD's pseudo-code, within one unit in the last place", "AMD's calculator",
     "no text says what they compute", "rows of ours",
 )  # fmt: skip
-# What changes no value, and waits: test_waits.py and test_scalars.py have rows of ours.
+# Waits, and instructions that change no value: test_waits.py and test_scalars.py have rows of ours.
 _NOTHING = (
     "s_waitcnt", "s_nop", "s_barrier", "s_endpgm", "s_setprio", "s_sleep", "buffer_inv", "buffer_wbl2",
     "s_sendmsg", "s_trap",

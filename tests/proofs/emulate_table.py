@@ -1,10 +1,10 @@
 """The tables of docs/evidence/emulate.md on the whole suite and on its cost, from the stores of runs. Run by hand.
 
-python tests/proofs/emulate_table.py STORE..      what the lane emulate said of each column, target and mode
-python tests/proofs/emulate_table.py --cost STORE..       and what it cost, beside the lane compile of the same stores
+python tests/proofs/emulate_table.py STORE..      the results of each column, target and mode
+python tests/proofs/emulate_table.py --cost STORE..       their seconds too, beside the lane compile of the same stores
 
-Of a cell that ran more than once the newest run counts: a column is made whole by running again what was mended.
-What is neither right nor known nor without a word is told of below the table, cell by cell, and is the exit status.
+Of a cell that ran more than once the newest run counts, so a later run of some cells completes a column. Cells that are
+wrong, unknown or without a reason are listed below the table, and make the exit status 1.
 """
 
 import argparse
@@ -35,7 +35,7 @@ Found = Dict[Tuple[str, Row], Dict[Tuple[str, str, str], Record]]
 
 
 def read(paths: Iterable[Path]) -> Tuple[Found, List[str]]:
-    """What was found, and which runs did not come to their end."""
+    """Return the cells, and the runs that did not end."""
     found: Found = {}
     runs, open_ended = [], []
     for path in paths:
