@@ -101,3 +101,15 @@ def test_a_place_that_cannot_be_used(capsys, monkeypatch, number, free, said):
     monkeypatch.setattr(os, "statvfs", lambda path: Space)
     assert cli.main(["runs"]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_python_that_does_not_answer_is_named_in_one_short_line(tmp_path, monkeypatch):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(here, "_TIMEOUT", 0.2)
+    with pytest.raises(EnvironmentFailed) as failed:
+        here.look(slow)
+    assert str(failed.value) == (
+        f"{slow}: did not say what it holds within 0.2 s. Try again when the machine is less busy, or name another."
+    )

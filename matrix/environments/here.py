@@ -200,7 +200,12 @@ def _asked(python: Path, question: str) -> dict[str, Any]:
             [str(python), "-c", _NOT_FROM_HERE + question], capture_output=True, text=True, errors="replace",
             timeout=_TIMEOUT, stdin=subprocess.DEVNULL, env=dict(os.environ),
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        raise EnvironmentFailed(
+            f"{python}: did not say what it holds within {_TIMEOUT:g} s. Try again when the machine is less busy, or "
+            "name another."
+        ) from None
+    except OSError as error:
         raise EnvironmentFailed(
             f"{python}: cannot be asked what it holds ({error}). Name another."
         ) from None
