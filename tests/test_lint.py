@@ -255,6 +255,35 @@ def test_flags_and_functions_of_other_files(check):
     assert check(f"{use}if not HAS:\n    {USE}\n", name="lib/use.py", **package) == [GATHER]
 
 
+def test_a_folder_of_a_package_without_an_init_file(check):
+    package = {
+        "lib/__init__.py": "",
+        "lib/ops/deep/__init__.py": "",
+        "lib/ops/deep/flags.py": f"{HEAD}HAS = hasattr(tl, 'gather')\n",
+    }
+    for where in ("lib.ops.deep.flags", "deep.flags", ".flags"):
+        use = f"{HEAD}from {where} import HAS\nif HAS:\n    {USE}\n"
+        assert check(use, name="lib/ops/deep/use.py", **package) == []
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import other\nif other.has_triton():\n    import triton\n    from triton import language as tl\nelse:\n    triton, tl = other.Stub(), None",
+        "import other\nif other.has_triton():\n    import triton\n    import triton.language as tl",
+        "try:\n    import other\n    import triton\n    import triton.language as tl\nexcept ImportError:\n    triton = tl = None",
+    ],
+)
+def test_a_placeholder_where_triton_is_missing(check, imports):
+    text = f"from names import triton, tl\n{kernel('tl.gather(x, x, 0)', head='')}"
+    assert check(text, **{"names.py": imports}) == [GATHER]
+    # Two modules of Triton's stay two.
+    assert (
+        check(text, **{"names.py": f"{imports}\nif other.flag:\n    import triton.testing as tl\n"})
+        == []
+    )
+
+
 @pytest.mark.parametrize(
     "text, where",
     [

@@ -65,6 +65,8 @@ DRIFT = [
     ("hopper.tma.async_load(x, [0], y, y)", "nvidia.hopper.tma.async_load", of("3.5.1..3.7.1"), "async_copy_global_to_shared"),
     ("x._reinterpret(gl.float32, [1], y)", "shared_memory_descriptor._reinterpret", of("3.9.0"), "reinterpret"),
     ("x.reinterpret(gl.float32, [1], y)", "shared_memory_descriptor.reinterpret", of("3.5.1..3.8.0"), "_reinterpret"),
+    ("gl.allocate_shared_memory(x, [32, 32], FLAG).index(0).reshape([1024], FLAG)", "shared_memory_descriptor.reshape()", SINCE_3_5, "the shape alone"),
+    ("blackwell.allocate_tensor_memory(x, [128, 64], FLAG).load()", "nvidia.blackwell.tensor_memory_descriptor.load(layout)", of("3.5.1..3.7.1"), "get_tmem_reg_layout"),
     ("gl.load(x, boundary_check=(0,))", "load(boundary_check)", of("3.9.0"), ""),
     ("ampere.mma_v2(x, y, y)", "nvidia.ampere.mma_v2", of("3.5.1"), "3.6"),
 ]  # fmt: skip
@@ -106,6 +108,7 @@ def test_modules_that_came_and_went(tmp_path, text, subject, releases):
         # No kernel of Gluon's: it may be anybody's method.
         "def k(x):\n    return x._reinterpret(1)",
         "@gluon.jit\ndef k(x, *, S: gl.constexpr):\n    AMDMFMALayout(version=3, instr_shape=S, transposed=True, warps_per_cta=[1, 1])",
+        "@gluon.jit\ndef k(x, y):\n    gl.allocate_shared_memory(x, [32, 32], y).permute((1, 0)).load(y).reshape([1024], y)",
         "@gluon.jit\ndef k(x, y):\n    hopper.mbarrier.expect(x, 4)\n    gl.BlockedLayout([1], [32], [4], [0])\n    x.load(y)",
     ],
 )  # fmt: skip

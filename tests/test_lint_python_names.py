@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import textwrap
 
 import pytest
@@ -127,6 +128,15 @@ def test_the_code_that_a_message_names_stands_on_its_line(look):
     for one, code in zip(found, ("F", "tl.gather"), strict=True):
         assert lines[one.line - 1][one.column - 1 :].startswith(code)
         assert one.callers == ("layer.py:6",)
+
+
+@pytest.mark.skipif(
+    sys.version_info < (3, 10), reason="Python 3.9 does not say where a name of an import stands"
+)
+def test_a_name_of_an_import_over_several_lines_stands_on_its_own(look):
+    text = "from triton.language import (\n    load,\n    gather,\n)\n"
+    [one] = look({"ops.py": text}).findings
+    assert text.splitlines()[one.line - 1][one.column - 1 :] == "gather,"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from crosswarp.matrix.linting.values import (
     UNKNOWN,
     Builtin,
     Function,
+    Made,
     Module,
     Parameters,
     Ref,
@@ -34,6 +35,8 @@ class Calls(Expressions):
             if isinstance(owner, (str, list, tuple, dict)):
                 arguments = self._arguments(node)
                 return values.method(owner, node.func.attr, arguments)
+            if isinstance(owner, Made):
+                return self._method_of(owner, node.func, node)
             function = self.attribute(owner, node.func.attr, node.func)
         else:
             function = self.value(node.func)
@@ -61,11 +64,20 @@ class Calls(Expressions):
             gluon.layouts(self, node, function.path)
             if function.path.rpartition(".")[2] == "constexpr" and len(arguments) == 1:
                 return arguments[0]
-            return UNKNOWN
+            return gluon.made(function.path)
         if isinstance(function, Function) and isinstance(node.func, ast.Subscript):
             rules.launch(self, node, function)
             python_names.restored(self, node, function)
         return UNKNOWN
+
+    def _method_of(self, owner: Made, function: ast.Attribute, node: ast.Call) -> Any:
+        self._arguments(node)
+        self.uncertain += 1
+        path = gluon.method_of(self, owner, function)
+        if not path:
+            return UNKNOWN
+        rules.arguments(self, node, path)
+        return gluon.made(path)
 
     def _arguments(self, node: ast.Call) -> list[Any]:
         found = [self.value(one) for one in node.args]
@@ -158,6 +170,10 @@ class Calls(Expressions):
                 missing = path
             if missing is not None:
                 error = "ImportError" if missing == whole else "ModuleNotFoundError"
+                if missing == whole and isinstance(node, ast.ImportFrom):
+                    # It may stand on a later line than the module does. Python 3.9 does not say where.
+                    named = next(one for one in node.names if one.name == name)
+                    node = named if hasattr(named, "lineno") else node
                 self.wrong(error, rules.of_name(missing), node, missing, "")
                 return UNKNOWN
             return Ref(whole)

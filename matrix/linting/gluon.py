@@ -8,13 +8,25 @@ from functools import lru_cache
 from typing import Any
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.linting.values import UNKNOWN
+from crosswarp.matrix.linting.values import UNKNOWN, Made
 
 ROOT = "triton.experimental.gluon"
 LANGUAGE = f"{ROOT}.language"
 JIT = (f"{ROOT}.jit", f"{ROOT}._runtime.jit")
 # Objects whose methods a kernel calls; their class is unknown if a parameter or a call gave the value.
 _IN_HAND = ("shared_memory_descriptor", "tensor_memory_descriptor", "tensor_descriptor", "tensor")
+_SHARED = f"{LANGUAGE}.shared_memory_descriptor"
+_TENSOR_MEMORY = f"{LANGUAGE}.nvidia.blackwell.tensor_memory_descriptor"
+# Function -> the class of its result.
+_MAKES = {
+    f"{LANGUAGE}.allocate_shared_memory": _SHARED,
+    f"{LANGUAGE}.nvidia.blackwell.allocate_tensor_memory": _TENSOR_MEMORY,
+    **{
+        f"{cls}.{method}": cls
+        for cls in (_SHARED, _TENSOR_MEMORY)
+        for method in ("index", "slice", "reshape", "permute", "reinterpret", "_reinterpret")
+    },
+}
 # Where an instruction's tile has three numbers.
 _TILE_HAS_DEPTH = ">=3.6"
 # Subject below Gluon's language -> replacement, in the order of the search.
@@ -47,6 +59,9 @@ _INSTEAD = (
     ("*mbarrier.expect(bytes_per_cta)", "before 3.7 it is bytes: pass it by position"),
     ("*mbarrier.arrive()", "3.5 and later take count and pred by keyword"),
     ("*mbarrier.sync_cluster_init", "3.8 and later have hopper.cluster.barrier()"),
+    ("*_memory_descriptor.reshape()", "3.5 and later take the shape alone"),
+    ("*_memory_descriptor.reshape(layout)", "before 3.5 it is reshape(shape, layout)"),
+    ("*tensor_memory_descriptor.load(layout)", "before 3.8 pass the layout that get_tmem_reg_layout returns"),
     ("*._reinterpret", "3.9 and later have reinterpret"),
     ("*.reinterpret", "before 3.9 it is _reinterpret"),
     ("*.mma_v2", "it came with 3.6"),
@@ -68,6 +83,22 @@ def looks_up(path: str) -> bool:
     They do so for every module but the two languages (`supported_modules` in their runtime/jit.py).
     """
     return path not in ("triton.language", LANGUAGE)
+
+
+def made(path: str) -> Any:
+    """The result of one of Gluon's functions, where its class is known."""
+    return Made(_MAKES[path]) if path in _MAKES else UNKNOWN
+
+
+def method_of(walk: Any, owner: Made, node: ast.Attribute) -> str:
+    """The full name of a method of an object whose class is known; empty where the release lacks it."""
+    path = f"{owner.path}.{node.attr}"
+    if walk.api.has(walk.release, path) is True:
+        return path
+    if walk.api.has(walk.release, path) is False:
+        message = f"the method {node.attr}() is not in Triton"
+        walk.wrong("AttributeError", "language-name", node, path, message)
+    return ""
 
 
 def method(walk: Any, node: ast.Call) -> None:

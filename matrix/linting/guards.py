@@ -212,7 +212,7 @@ class _Definitions:
     """The values assigned to the names of a library's modules."""
 
     def __init__(self, files: Sequence[Source]) -> None:
-        self._by_module = {one.module: one for one in files}
+        self._by_module = sources.by_module(files)
         self._known: dict[str, tuple[dict[str, list[ast.AST]], dict[str, tuple[str, str]]]] = {}
         self._letters: dict[str, set[tuple[str, int, int]]] = {}
         self._locals: dict[str, dict[str, list[ast.AST]]] = {}

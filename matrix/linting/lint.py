@@ -101,7 +101,7 @@ class Project:
     def __init__(self, api: Api, files: Iterable[Source]) -> None:
         self.api = api
         self.files = list(files)
-        self._modules = {one.module: one for one in self.files}
+        self._modules = sources.by_module(self.files)
         for one in self.files:
             one.own_modules = self._modules
         self._names: dict[tuple[str, str], dict[str, Any]] = {}

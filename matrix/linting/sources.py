@@ -9,7 +9,7 @@ import re
 import tokenize
 import warnings
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -35,6 +35,10 @@ _LEFT_OUT = (
 )
 
 
+# They stand in a checkout's top folder, above its packages.
+_ROOTS = (".git", "pyproject.toml", "setup.py")
+
+
 @dataclass(frozen=True)
 class Unreadable:
     """A file that could not be checked."""
@@ -51,6 +55,7 @@ class Source:
     Attributes:
         path: as it is shown.
         module: the name under which it is imported.
+        short: its name for files that import it from its topmost unbroken package.
         package: whether it is the `__init__.py` of one.
         broken: why it has no tree, once requested.
         own_modules: the modules of the library that it belongs to.
@@ -60,6 +65,7 @@ class Source:
     module: str
     package: bool
     text: str = field(repr=False)
+    short: str = ""
     broken: Unreadable | None = None
     own_modules: Container[str] = field(default=(), repr=False)
 
@@ -303,8 +309,8 @@ def read(path: Path, shown: str) -> Source | Unreadable:
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         return Unreadable(shown, f"not in the encoding that it declares, or UTF-8: {error}")
     text = text.removeprefix("\ufeff")
-    module, package = _module(path)
-    return Source(shown, module, package, text)
+    module, short, package = _module(path)
+    return Source(shown, module, package, text, short)
 
 
 def _too_deep(tree: ast.AST) -> bool:
@@ -316,13 +322,32 @@ def _too_deep(tree: ast.AST) -> bool:
     return True
 
 
-def _module(path: Path) -> tuple[str, bool]:
-    """The name under which it is imported: from the topmost folder that is a package."""
+def by_module(files: Iterable[Source]) -> dict[str, Source]:
+    """Files by each name under which they are imported."""
+    files = list(files)
+    return {one.short: one for one in files} | {one.module: one for one in files}
+
+
+def _module(path: Path) -> tuple[str, str, bool]:
+    """The name under which it is imported, also from inside its topmost unbroken package, and whether it is a package.
+
+    A folder without `__init__.py` inside a package is part of its name too.
+    """
     path = path.absolute()
     package = path.name == "__init__.py"
-    parts = [] if package else [path.stem]
-    folder = path.parent
-    while (folder / "__init__.py").exists() and folder != folder.parent:
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts) or path.stem, package
+    folders: list[Path] = []
+    unbroken = packages = 0
+    for folder in path.parents:
+        if any((folder / name).exists() for name in _ROOTS):
+            break
+        folders.append(folder)
+        if (folder / "__init__.py").exists():
+            packages = len(folders)
+            if packages == unbroken + 1:
+                unbroken = packages
+    own = [] if package else [path.stem]
+    full, short = (
+        ".".join([*(one.name for one in reversed(folders[:count])), *own]) or path.stem
+        for count in (packages, unbroken)
+    )
+    return full, short, package

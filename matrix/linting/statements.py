@@ -10,7 +10,7 @@ from crosswarp.matrix.linting import values
 from crosswarp.matrix.linting.calls import Calls
 from crosswarp.matrix.linting.expressions import Raised, catches
 from crosswarp.matrix.linting.sources import Source
-from crosswarp.matrix.linting.values import UNKNOWN, truth
+from crosswarp.matrix.linting.values import UNKNOWN, Ref, truth
 
 _ENDS = ("exit", "quit", "sys.exit")
 
@@ -79,7 +79,7 @@ class Statements(Calls):
         if not ends:
             self.scope.names = before
             return False
-        self.scope.names = _merged(ends)
+        self.scope.names = self._merged(ends)
         return True
 
     def _For(self, node: ast.For) -> bool:
@@ -122,7 +122,7 @@ class Statements(Calls):
                 raise
         finally:
             self.caught.pop()
-        self.scope.names = _merged([before, self.scope.names])
+        self.scope.names = self._merged([before, self.scope.names])
         return True
 
     _AsyncWith = _With
@@ -152,18 +152,39 @@ class Statements(Calls):
         for kinds, handler in handlers:
             if raised is not None and not catches(kinds, raised.kind):
                 continue
-            self.scope.names = dict(before) if raised is not None else _merged([before, after])
+            self.scope.names = dict(before) if raised is not None else self._merged([before, after])
             if handler.name:
                 self.scope.names[handler.name] = UNKNOWN
             if self.block(handler.body):
                 ends.append(self.scope.names)
             if raised is not None:
                 break
-        self.scope.names = _merged(ends) if ends else before
+        self.scope.names = self._merged(ends) if ends else before
         final = self.block(node.finalbody)
         return bool(ends) and final
 
     _TryStar = _Try
+
+    def _merged(self, ends: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Names after several ways: known where all agree, or where Triton's module is one and the rest stand-ins."""
+        if len(ends) == 1:
+            return ends[0]
+        first, *others = ends
+        found = {}
+        for name in {name for one in ends for name in one}:
+            value = first.get(name, UNKNOWN)
+            # Most names are unchanged.
+            same = all(one.get(name, UNKNOWN) is value for one in others)
+            found[name] = value if same else self._joined([one.get(name, UNKNOWN) for one in ends])
+        return found
+
+    def _joined(self, found: Sequence[Any]) -> Any:
+        """One value for several: a module of Triton's beside None and unknown values, such as placeholders."""
+        known = [one for one in found if one is not UNKNOWN and one is not None]
+        module = known[0] if known else None
+        if isinstance(module, Ref) and self.api.is_module(module.path):
+            return values.joined(known)
+        return values.joined(found)
 
     # Names
 
@@ -213,20 +234,6 @@ class Statements(Calls):
             else:
                 found = self.imported_from(path, one.name, node)
                 self.scope.names[one.asname or one.name] = found
-
-
-def _merged(ends: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Names after several ways: known where all agree."""
-    if len(ends) == 1:
-        return ends[0]
-    first, *others = ends
-    found = {}
-    for name in {name for one in ends for name in one}:
-        value = first.get(name, UNKNOWN)
-        # Most names are unchanged.
-        same = all(one.get(name, UNKNOWN) is value for one in others)
-        found[name] = value if same else values.joined([one.get(name, UNKNOWN) for one in ends])
-    return found
 
 
 def _named(node: ast.expr) -> str:

@@ -47,6 +47,13 @@ class Builtin:
     name: str
 
 
+@dataclass(frozen=True)
+class Made:
+    """An object in a Gluon kernel, by the full name of its class."""
+
+    path: str
+
+
 @dataclass(eq=False)
 class Function:
     """A function that the library defines; `kernel` where Triton compiles it, of either language."""
