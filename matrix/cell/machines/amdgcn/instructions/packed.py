@@ -37,7 +37,7 @@ def _packed16(low, name, instruction):
         names = {}
         for place, operand in enumerate(operands):
             if operand.kind == "c":
-                bits = _packed_constant(operand)
+                bits = _packed_constant(operand, kind)
                 value = low.constant((bits >> (16 * selected[place])) & 0xFFFF, kind)
             else:
                 value = low.read(operand, kind, selected[place])
@@ -51,11 +51,11 @@ def _packed16(low, name, instruction):
     low.write_words(d, [f"{halves[0]} | ({halves[1]} << u4(16))"])
 
 
-def _packed_constant(operand):
-    """Return the 32 bits of a constant: a float is in the low half only."""
+def _packed_constant(operand, kind):
+    """Return the 32 bits of a constant: a half in the low half only, and among integers a float32."""
     text = operand.text
     if "." in text:
-        return constant_bits(text, 16, True)
+        return constant_bits(text, 16 if kind == "f16" else 32, True)
     value = int(text, 0)
     return value & 0xFFFFFFFF
 
