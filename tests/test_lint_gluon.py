@@ -84,6 +84,12 @@ def test_each_change_is_found_with_what_to_write(tmp_path, body, subject, releas
     assert "gl." in one.message or "the method" in one.message
 
 
+def test_a_method_in_a_chain_over_several_lines(tmp_path):
+    text = kernel("(\n        x.index(0)\n        ._reinterpret(gl.float32, [1], y)\n    )")
+    (one,) = found(tmp_path, text)
+    assert text.splitlines()[one.line - 1][one.column - 1 :].startswith("_reinterpret(")
+
+
 @pytest.mark.parametrize(
     ("text", "subject", "releases"),
     [

@@ -173,7 +173,7 @@ class Calls(Expressions):
                 if missing == whole and isinstance(node, ast.ImportFrom):
                     # It may stand on a later line than the module does. Python 3.9 does not say where.
                     named = next(one for one in node.names if one.name == name)
-                    node = named if hasattr(named, "lineno") else node
+                    node = named if getattr(named, "lineno", node.lineno) > node.lineno else node
                 self.wrong(error, rules.of_name(missing), node, missing, "")
                 return UNKNOWN
             return Ref(whole)

@@ -243,6 +243,16 @@ def _announced(project: Project, releases: Sequence[str]) -> tuple[Change, ...]:
     )
 
 
+def _start(node: ast.AST) -> tuple[int, int]:
+    """Line and column of a node; of a method in a chain over several lines, those of its name."""
+    function = node.func if isinstance(node, ast.Call) else node
+    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+    end = getattr(function, "end_lineno", None) or line
+    if isinstance(function, ast.Attribute) and end > line and function.end_col_offset is not None:
+        return end, function.end_col_offset - len(function.attr) + 1
+    return line, column
+
+
 def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
     """Keeps each place once, whichever files lead to it, with the shortest way from another file."""
 
@@ -256,8 +266,7 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
         subject: str,
         message: str,
     ) -> None:
-        line = getattr(node, "lineno", 1)
-        column = getattr(node, "col_offset", 0) + 1
+        line, column = _start(node)
         key = (source.path, rule, line, column, subject, where)
         place = places.get(key)
         if place is None:
