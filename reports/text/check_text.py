@@ -398,7 +398,9 @@ def ending(checked: Checked) -> str:
         sentence += f". Not checked: {names} ({why}; --kernels chooses)"
     if checked.exit_code == EXIT_CANCELLED:
         sentence = f"Cancelled. {sentence}"
-    return missing + fill("", f"{sentence}. Exit {checked.exit_code}.")
+    alone = checked.absent and not checked.red and not checked.unchecked
+    why = ", because a package is missing" if alone else ""
+    return missing + fill("", f"{sentence}. Exit {checked.exit_code}{why}.")
 
 
 def _is_fixed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
