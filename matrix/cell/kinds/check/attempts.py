@@ -26,6 +26,9 @@ _ANYWAY = re.compile(
     r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError|"
     r"Feature '(?![^']*bf16)[^']+' (?:requires|not supported on) \.target"
 )
+_MISSING = re.compile(
+    r"missing (?:a|\d+) required (?:positional |keyword-only )?arguments?: '(\w+)'"
+)
 _UNDEFINED = re.compile(r"(\w+)'? is not defined")
 # The compiler's own failures, after the language has accepted the program.
 _COMPILER = re.compile(
@@ -125,7 +128,12 @@ def settle(unit: List[Item], spec: AskedCheck, limit: Limit) -> Tuple[List[Item]
         return unit, None
     place, decided, seen = _tried(first, spec, attempts, limit)
     assigns = check["kernels"][first.kernel].get("assigns") or ()
-    if decided and seen and _whatever_is_assumed(seen[-1], assigns) and len(unit) > 1:
+    if (
+        decided
+        and seen
+        and _whatever_is_assumed(seen[-1], assigns, attempts[place])
+        and len(unit) > 1
+    ):
         # With compat it may pass, and that says which assumption is right.
         other, decided, seen = _tried(unit[-1], spec, attempts, limit)
         if not decided:
@@ -155,7 +163,7 @@ def _tried(
         avoidable = verdict.outcome in ("api-error", "compile-error", "limit", "crash") or (
             verdict.outcome == "timeout" and _is_a_guess(attempts[place])
         )
-        if not avoidable or _whatever_is_assumed(verdict, assigns):
+        if not avoidable or _whatever_is_assumed(verdict, assigns, attempts[place]):
             return place, True, seen
         if limit.over:
             break
@@ -183,9 +191,13 @@ def _quiet(config: str, verdict: Verdict, seconds: float) -> None:
     pass
 
 
-def _whatever_is_assumed(verdict: Verdict, assigns: Collection[str]) -> bool:
+def _whatever_is_assumed(
+    verdict: Verdict, assigns: Collection[str], attempt: Dict[str, Any]
+) -> bool:
     if verdict.outcome not in ("api-error", "compile-error"):
         return False
+    if _is_lost(verdict, attempt):
+        return True
     undefined = _UNDEFINED.search(f"{verdict.fingerprint}\n{verdict.message}")
     if undefined is not None and undefined[1] in assigns:
         # With another constant the kernel may define it.
@@ -194,6 +206,13 @@ def _whatever_is_assumed(verdict: Verdict, assigns: Collection[str]) -> bool:
     return verdict.phase not in ("bind", "launch") and bool(
         _ANYWAY.search(f"{verdict.fingerprint}\n{verdict.message}")
     )
+
+
+def _is_lost(verdict: Verdict, attempt: Dict[str, Any]) -> bool:
+    """Whether Triton misses an argument that it was given, such as a parameter named num_warps."""
+    missing = _MISSING.search(verdict.message)
+    given = {argument["name"] for argument in attempt["arguments"]} | set(attempt["options"])
+    return missing is not None and missing[1] in given
 
 
 def _is_the_compilers(verdict: Verdict) -> bool:
