@@ -104,7 +104,7 @@ class Claim:
 
 
 class Recorder:
-    """What one test does and asks."""
+    """The instructions of one test, and the registers that it compares."""
 
     def __init__(self):
         self.texts, self.lanes, self.known, self.floats = [], 0, {}, {}
