@@ -96,6 +96,16 @@ BODIES = {
         "x, strides, shape: tl.constexpr", "tl.store(x + tl.arange(0, 16) * strides[0] + strides[1], shape[0] + 1.0)",
         {"strides": "[64, 1]", "shape": "[64]"},
     ),
+    "strides that are passed on": (
+        "x, X_STRIDES: tl.constexpr, OUT_SHAPE: tl.constexpr",
+        "tl.store(x + other((0, 1, 2), X_STRIDES), other(OUT_SHAPE))",
+        {"X_STRIDES": "[64, 64, 1]", "OUT_SHAPE": "[64, 64]"},
+    ),
+    "a part of a block": (
+        "x, BLOCK_M: tl.constexpr, BLOCK_FACTOR: tl.constexpr",
+        "half: tl.constexpr = BLOCK_M // BLOCK_FACTOR\n    tl.store(x + tl.arange(0, half), 1.0)",
+        {"BLOCK_M": "128", "BLOCK_FACTOR": "4"},
+    ),
     "a precision": (
         "x, INPUT_PRECISION: tl.constexpr",
         "a = tl.load(x + tl.arange(0, 16)[:, None])\n    tl.store(x, tl.dot(a, a, input_precision=INPUT_PRECISION))",
@@ -166,6 +176,18 @@ def test_indices_are_tried_as_torch_makes_them(tmp_path):
     )
     (found,) = infer.infer(finding.read(path))[0].signatures
     assert ["rows *i64" in str(one) for one in found.attempts][:2] == [False, True]
+
+
+def test_a_tensor_that_one_branch_shifts_is_tried_as_floats_too(tmp_path):
+    path = tmp_path / "kernels.py"
+    branches = "if PACKED:\n        a = tl.load(q) >> 4\n    else:\n        a = tl.exp(tl.load(q))"
+    path.write_text(
+        f"{HEAD}@triton.jit\ndef k(x, q, PACKED: tl.constexpr):\n    {branches}\n    tl.store(x, a)\n",
+        "utf-8",
+    )
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    types = [one.arguments[1].type for one in found.attempts]
+    assert types[0] == "*i32" and "*fp32" in types
 
 
 def test_what_a_heuristic_compares_with_none_is_tried_without_it(tmp_path):

@@ -46,7 +46,7 @@ _SIZE = re.compile(
     r"rank|length|len$|rows|cols|vec|padded|pow2|page|hidden|channels"
 )
 _SMALL = re.compile(
-    r"(?i)^(num|n)_|_num$|group|split|unroll|stages|iters?$|steps|count|topk|top_k|(?<!h)order|depth"
+    r"(?i)^(num|n)_|_num$|group|split|unroll|stages|iters?$|steps|count|topk|top_k|(?<!h)order|depth|factor$"
 )
 _FLOAT = re.compile(
     r"(?i)(^|_)(eps|epsilon|scale|alpha|beta\d?|gamma|lr|momentum|decay|wd|p|prob|dropout|temperature|slope|factor|inv|"
@@ -59,6 +59,8 @@ _INDICES = re.compile(
     r"slot_?map|perm|labels?(_ptr)?$|target(s|_ptr)?$|count|lock|seed|token"
 )
 _STRINGS = re.compile(r"(?i)activation|mode|act$|reduction|kind|type$|layout|name")
+# Names of several numbers in one.
+_SEVERAL = re.compile(r"(?i)(strides|shape|sizes)$")
 _WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 # The values of sizes that are tried after those of the first assumption.
 _OTHER_SIZES = (32, 16, 128, 256)
@@ -68,6 +70,7 @@ _SIZES_BY_AXES = {3: 16, 4: 8, 5: 4}
 # Where a kernel goes over one axis alone.
 _ONE_AXIS = 128
 _SMALL_NUMBER = 4
+_TWO_AXES = 2
 _MOST = 12
 _FLOATS = ("fp16", "bf16", "fp32")
 _BYTES = "i8"
@@ -153,8 +156,15 @@ class Assuming:
                 _BYTES if BYTES in loaded else "fp16",
                 "inline assembly takes several in one register",
             )
-        # No float is shifted; a name that is both an index and a float may be one after the other.
-        whole = BITS in loaded or INDEX in loaded and (FLOAT not in loaded or other.scalars)
+        # No float is shifted; a name that is both an index and a float may be one after the other, and where a branch
+        # shifts the values of a tensor that another takes for floats, a constant chooses between them.
+        both = FLOAT in loaded
+        whole = (
+            BITS in loaded
+            and not (both and other.scalars)
+            or INDEX in loaded
+            and (not both or other.scalars)
+        )
         if whole:
             return (
                 "i64" if other.wide and INDEX in loaded else "i32",
@@ -194,7 +204,7 @@ class Assuming:
     def _typed(self, name: str, use: Use, other: Assumption) -> Argument | None:
         if DESCRIPTOR in use.facts and POINTER not in use.facts:
             return None
-        if PIECES in use.facts and use.elements:
+        if PIECES in use.facts and use.elements or _is_whole(name, use) and use.beside:
             pieces = _pieces(name, use)
             return pieces and Argument(
                 name, CONSTEXPR, value=pieces[0], origin=pieces[1], assumed=True
@@ -258,7 +268,7 @@ class Assuming:
         if DTYPE in facts or by_name:
             element = "float32" if "acc" in lower or not other.dtype else _torch(other.dtype)
             return {"dtype": element}, "it is used as a dtype"
-        if PIECES in facts and use.elements:
+        if PIECES in facts and use.elements or _is_whole(name, use):
             return _pieces(name, use)
         if facts & {POINTER, DESCRIPTOR, PIECES}:
             return None
@@ -350,12 +360,19 @@ def _axes(kernel: Kernel) -> int:
     )
 
 
+def _is_whole(name: str, use: Use) -> bool:
+    """Whether it is a tuple by its name, which the kernel passes on whole."""
+    return not use.facts and bool(_SEVERAL.search(name))
+
+
 def _pieces(name: str, use: Use) -> tuple[dict[str, Any], str] | None:
     """The tuple of a kernel that takes its numbers apart: strides or sizes. Nothing is assumed for one of pointers."""
     if use.facts & {POINTER, DESCRIPTOR} or any(one.startswith(LOADED) for one in use.facts):
         return None
     last = 1 if "stride" in name.lower() else _DEFAULT_SIZE
-    return {"value": [*[_DEFAULT_SIZE] * (use.elements - 1), last]}, "the kernel takes it apart"
+    elements = use.elements or use.beside or _TWO_AXES
+    why = "the kernel takes it apart" if use.elements else "its name"
+    return {"value": [*[_DEFAULT_SIZE] * (elements - 1), last]}, why
 
 
 def _torch(element: str) -> str:

@@ -89,12 +89,14 @@ class Use:
         texts: strings that it is compared with, in their order.
         numbers: integers that it is compared with.
         elements: how many members of it are used, where it is a tuple.
+        beside: how many members a tuple has that is passed to the same call, such as the indices beside strides.
     """
 
     facts: set[str] = field(default_factory=set)
     texts: list[str] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     elements: int = 0
+    beside: int = 0
 
 
 def uses(source: Source, kernel: Kernel) -> Mapping[str, Use]:
@@ -446,6 +448,10 @@ class _Body:
             self._mark(node.args[1], DTYPE)
         if method:
             self._method(node, node.func.attr if isinstance(node.func, ast.Attribute) else "")
+        whole = [one for one in node.args if isinstance(one, (ast.Tuple, ast.List))]
+        for one in node.args if whole and not last else ():
+            if isinstance(one, ast.Name) and one.id in self.found:
+                self.found[one.id].beside = len(whole[0].elts)
         if isinstance(node.func, ast.Name):
             use = self.found.get(node.func.id)
             if use is not None:
@@ -596,6 +602,7 @@ class _Body:
                 self.found[value.id].texts += use.texts
                 self.found[value.id].numbers += use.numbers
                 self.found[value.id].elements = max(self.found[value.id].elements, use.elements)
+                self.found[value.id].beside = self.found[value.id].beside or use.beside
 
     def _passed_on(self, value: ast.expr, fact: str) -> None:
         of_address = fact.startswith(LOADED) or fact in (POINTER, DESCRIPTOR)

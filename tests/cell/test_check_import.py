@@ -277,6 +277,27 @@ def test_arguments(told, value):
     assert launching.argument(os, told) == value
 
 
+def test_a_heuristic_makes_no_large_block_of_a_number():
+    class Kernel:
+        def __getitem__(self, grid):
+            return lambda *given: self.given.extend(given)
+
+    tuned, plain = Kernel(), Kernel()
+    tuned.values = {"BLOCK": lambda args: args["n"]}
+    argument = {"name": "n", "type": "i32", "hint": "16", "value": None}
+    signature = {
+        "assumed": [],
+        "arguments": [argument],
+        "positional": 1,
+        "spare": {},
+        "options": {},
+    }
+    for kernel, number in ((tuned, 128), (plain, 4096)):
+        kernel.given = []
+        launching._launch(os, kernel, signature)
+        assert kernel.given == [number]
+
+
 @pytest.mark.parametrize("element", sorted(launching.TORCH))
 def test_pointers_are_aligned_as_told(element):
     if not hasattr(torch, launching.TORCH[element]):

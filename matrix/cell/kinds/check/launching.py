@@ -5,7 +5,7 @@ import functools
 import importlib
 import math
 import time
-from typing import Any, Dict, Iterator, List, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from crosswarp.kernels.case import Case, Kernel
 from crosswarp.matrix.cell.plain import attribute
@@ -22,6 +22,8 @@ _LANGUAGE = {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b
              "fp8e4b15": "float8e4b15"}  # fmt: skip
 # Large enough to be of their type alone, and a multiple of 16; one more is none.
 _NUMBERS = {"i32": 4096, "i64": 1 << 40, "u64": 1 << 63}
+# Where a heuristic may make the size of a block of it.
+_OF_A_BLOCK = 128
 ELEMENTS = 64
 
 
@@ -64,7 +66,8 @@ def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
         arguments[places]["name"] == signature["arguments"][places]["name"]
     ):
         places += 1
-    given: List[Any] = [(one["name"], argument(module, one)) for one in arguments]
+    numbers = {**_NUMBERS, "i32": _OF_A_BLOCK} if _has_heuristics(kernel) else _NUMBERS
+    given: List[Any] = [(one["name"], argument(module, one, numbers)) for one in arguments]
     given += [
         (name, constant(module, spec))
         for name, spec in signature["spare"].items()
@@ -96,7 +99,15 @@ def _decorated(kernel: Any) -> Set[str]:
     return found
 
 
-def argument(module: Any, spec: Dict[str, Any]) -> Any:
+def _has_heuristics(kernel: Any) -> bool:
+    while kernel is not None:
+        if isinstance(attribute(kernel, "values"), dict):
+            return True
+        kernel = attribute(kernel, "fn")
+    return False
+
+
+def argument(module: Any, spec: Dict[str, Any], numbers: Mapping[str, int] = _NUMBERS) -> Any:
     """Return a value to which Triton gives the described type."""
     kind, hint, value = spec["type"], spec["hint"], spec["value"]
     if kind in ("constexpr", "descriptor"):
@@ -111,7 +122,7 @@ def argument(module: Any, spec: Dict[str, Any]) -> Any:
         return True
     if kind == "fp32":
         return 1.5
-    return 1 if hint == "1" else _NUMBERS[kind] + (hint == "any")
+    return 1 if hint == "1" else numbers[kind] + (hint == "any")
 
 
 def constant(module: Any, spec: Dict[str, Any]) -> Any:
