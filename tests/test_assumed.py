@@ -106,6 +106,12 @@ BODIES = {
         "half: tl.constexpr = BLOCK_M // BLOCK_FACTOR\n    tl.store(x + tl.arange(0, half), 1.0)",
         {"BLOCK_M": "128", "BLOCK_FACTOR": "4"},
     ),
+    "iterations that are unrolled": (
+        "x, n_levels: tl.constexpr, HEAD_DIM: tl.constexpr, B: tl.constexpr",
+        "for i in tl.static_range(n_levels):\n        for j in tl.static_range(0, HEAD_DIM, B):\n"
+        "            tl.store(x + i + j + tl.arange(0, B), 1.0)",
+        {"n_levels": "4", "HEAD_DIM": "64", "B": "64"},
+    ),
     "a precision": (
         "x, INPUT_PRECISION: tl.constexpr",
         "a = tl.load(x + tl.arange(0, 16)[:, None])\n    tl.store(x, tl.dot(a, a, input_precision=INPUT_PRECISION))",

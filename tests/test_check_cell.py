@@ -55,6 +55,13 @@ TARGET = Verdict(
     "m",
     "compile",
 )
+SLICE = Verdict(
+    "compile-error",
+    "CompilationError",
+    "unsupported tensor index: <triton.language.core.slice object at 0x…>",
+    "m",
+    "compile",
+)
 CRASH = Verdict("crash", "SIGABRT", "SIGABRT", "m", "compile")
 LATE = Verdict("timeout", "longer than 120 s", "timeout", "m", "compile")
 LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
@@ -105,7 +112,7 @@ def test_on_the_next_target_what_passed_comes_first(settled):
 
 
 # LOST: Triton 2.3.1 takes a parameter named num_warps for a launch option, and then misses it (liger-215).
-@pytest.mark.parametrize("failure", [NAME, GONE, TARGET, LOST])
+@pytest.mark.parametrize("failure", [NAME, GONE, TARGET, LOST, SLICE])
 def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
     # Once in each mode.

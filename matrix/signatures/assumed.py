@@ -33,6 +33,7 @@ from crosswarp.matrix.signatures.uses import (
     TABLE,
     TESTED,
     TRUTH,
+    UNROLLED,
     Use,
     uses,
 )
@@ -309,6 +310,8 @@ class Assuming:
     def _is_size(self, name: str) -> bool:
         use = self.uses.get(name, Use())
         if name.lower() in _WARPS or _BOOL.search(name) and SIZE not in use.facts:
+            return False
+        if UNROLLED in use.facts and SIZE not in use.facts:
             return False
         return SIZE in use.facts or bool(_SIZE.search(name)) and not _SMALL.search(name)
 

@@ -16,10 +16,11 @@ from crosswarp.matrix.signatures.source import Kernel, Source
 
 (
     POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT, BYTES,
-    HALVES,
+    HALVES, UNROLLED,
 ) = (
     "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
     "addresses", "stored integers", "a tuple", "a layout", "bytes", "two bytes each",
+    "iterations that are unrolled",
 )  # fmt: skip
 NAMES = (
     POINTER,
@@ -38,6 +39,7 @@ NAMES = (
     LAYOUT,
     BYTES,
     HALVES,
+    UNROLLED,
 )
 LOADED = "*"
 _ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
@@ -76,6 +78,8 @@ _LAYOUTS = {
 }  # fmt: skip
 # The bits of an operand of inline assembly, by the letter of its constraint.
 _REGISTERS = {"h": 16, "r": 32, "l": 64}
+# The arguments of a range that has a step: with blocks of that step, few iterations are unrolled.
+_WITH_A_STEP = 3
 # Functions of the file are followed that far.
 _DEEPEST = 6
 
@@ -430,7 +434,11 @@ class _Body:
         if last in _SHAPES or last in ("range",) or self._source.full(node.func) == "range":
             for one in _numbers(last, node):
                 self._mark(one, INDEX)
-        if last in _SHAPES:
+        if last == "static_range" and len(node.args) < _WITH_A_STEP:
+            for one in node.args[-1:]:
+                if isinstance(one, ast.Name) and one.id in self.found:
+                    self.found[one.id].facts.add(UNROLLED)
+        elif last in _SHAPES:
             for one in [
                 *_numbers(last, node),
                 *(words[name] for name in ("shape", "block_shape") if name in words),

@@ -23,7 +23,7 @@ _ANYWAY = re.compile(
     r"NameError|(?<!')\bis not defined\b|module '?triton[\w.]*'? has no attribute|UnsupportedLanguageConstruct|"
     r"unsupported AST node|SyntaxError|cannot import name|No module named|Cannot access global variable|"
     r"add @triton\.jit|got an unexpected keyword argument|Did you mean: |(?:has|have) been removed|is deprecated|"
-    r"ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError|"
+    r"unsupported tensor index: <?[\w.]*slice|ModuleNotFoundError|ImportError|IndentationError|UnboundLocalError|"
     r"Feature '(?![^']*bf16)[^']+' (?:requires|not supported on) \.target"
 )
 _MISSING = re.compile(
