@@ -27,6 +27,7 @@ LISTING = (
     ('condition_to_bf16', '<3.2', 'refused', 0, False, False),
     ('constant_keys', '<3.5', 'silent', 0, False, False),
     ('constexpr_function', '>=2.3,<3.10', 'names', 0, False, False),
+    ('copied_lanes', '>=3.6,<3.7', 'silent', 0, True, True),
     ('default_allocator', '>=3.3,<3.10', 'refused', 0, False, False),
     ('descriptor_names', '>=3.3,<3.10', 'names', 0, False, False),
     ('do_bench_arguments', '>=3.2,<3.10', 'names', 0, False, False),

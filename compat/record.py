@@ -229,16 +229,18 @@ class Rewrite(NamedTuple):
     laid_out: bool = False
 
 
-class RewritePtx(NamedTuple):
-    """ptxas gets other PTX than ``make_ptx`` wrote.
+class RewriteAssembly(NamedTuple):
+    """The assembler gets another text than LLVM wrote.
 
     Attributes:
-        text: given the PTX, returns the other one, or None where it stays.
+        text: given LLVM's text, returns the other one, or None where it stays.
         may_act: whether it may, given TTIR or TTGIR.
+        stage: as Triton names the text: ``ptx``, or ``amdgcn`` of AMD's backend.
     """
 
     text: Callable[[str], Optional[str]]
     may_act: Callable[[str], bool]
+    stage: str = "ptx"
 
 
 class OtherAssembler(NamedTuple):
@@ -278,9 +280,9 @@ class OtherOptions(NamedTuple):
     backends: Tuple[str, ...] = ("nvidia",)
 
 
-Change = Union[Rewrite, RewritePtx, OtherAssembler, LeaveOut, OtherOptions]
-# Up to PTX such a kernel is exactly Triton's.
-BEHIND_TTGIR = (RewritePtx, OtherAssembler)
+Change = Union[Rewrite, RewriteAssembly, OtherAssembler, LeaveOut, OtherOptions]
+# Up to PTX, or AMD's assembly, such a kernel is exactly Triton's.
+BEHIND_TTGIR = (RewriteAssembly, OtherAssembler)
 
 
 def _nothing(patches: Patches) -> None:

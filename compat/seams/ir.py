@@ -1,4 +1,4 @@
-"""A kernel's IR, PTX and passes on their way through Triton's compiler, and the fixes' changes to them.
+"""A kernel's IR, assembly and passes on their way through Triton's compiler, and the fixes' changes to them.
 
 The IR is printed once, and only where a fix may act on the kernel. If MLIR rejects the text of a fix, that fix is left
 out and the kernel compiled as it is.
@@ -21,12 +21,16 @@ from ..record import (
     OtherOptions,
     Patches,
     Rewrite,
-    RewritePtx,
+    RewriteAssembly,
     Shim,
 )
 from .attribute import around
 from .compilation import Act, Fix, ask, asked, failed, note, now
 from .lines import changed_lines
+
+# The backend that writes an assembler's text, and what the assembler makes of it.
+_BACKENDS = {"ptx": "nvidia", "amdgcn": "amd"}
+_BINARIES = {"ptx": "cubin", "amdgcn": "hsaco"}
 
 
 class Meant(NamedTuple):
@@ -68,9 +72,9 @@ def meant() -> Meant:
 def open_for(shim: Shim, patches: Patches) -> None:
     """Have Triton's backends, and the functions that add passes, ask the fixes."""
     for change in shim.changes:
-        if isinstance(change, RewritePtx):
-            for _, backend in backends(("nvidia",)):
-                around(patches, backend, "make_ptx", _make_ptx)
+        if isinstance(change, RewriteAssembly):
+            for _, backend in backends((_BACKENDS[change.stage],)):
+                around(patches, backend, f"make_{change.stage}", _of_stage(change.stage))
             continue
         if isinstance(change, OtherAssembler):
             for _, backend in backends(("nvidia",)):
@@ -214,17 +218,22 @@ def _add_pass(name: str, change: LeaveOut, own: Callable[..., Any], *args: Any) 
     return own(*(args if other is None else other))
 
 
-def _make_ptx(own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    ptx = own(*args, **kwargs)
+@functools.lru_cache(maxsize=None)
+def _of_stage(stage: str) -> Callable[..., Any]:
+    return functools.partial(_make_assembly, stage)
+
+
+def _make_assembly(stage: str, own: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    text = own(*args, **kwargs)
     for fix in asked():
         for change in fix.shim.changes:
-            if isinstance(change, RewritePtx) and fix in asked():
-                other = ask(fix, change.text, (str, type(None)), ptx)
+            if isinstance(change, RewriteAssembly) and change.stage == stage and fix in asked():
+                other = ask(fix, change.text, (str, type(None)), text)
                 if other is not None:
-                    _note(fix, ptx, other)
-                    ptx = other
+                    _note(fix, text, other)
+                    text = other
     _check_key()
-    return ptx
+    return text
 
 
 def _make_cubin(own: Callable[..., Any], backend: Any, ptx: Any, *args: Any, **kwargs: Any) -> Any:
@@ -279,8 +288,8 @@ def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
         if isinstance(change, Rewrite):
             stage = "ttgir" if change.laid_out else "ttir"
             calls.append((stage, change.text, (str, type(None))))
-        elif isinstance(change, RewritePtx):
-            calls.append(("ptx", change.text, (str, type(None))))
+        elif isinstance(change, RewriteAssembly):
+            calls.append((change.stage, change.text, (str, type(None))))
         elif isinstance(change, OtherAssembler):
             calls.append(("ptx", change.tool, _tools()))
         elif isinstance(change, LeaveOut):
@@ -290,8 +299,8 @@ def would_act(fix: Fix, asm: Any, meaning: Meant) -> Optional[bool]:
     before, _state.meant = _state.meant, meaning
     try:
         for stage, function, kind in calls:
-            # Another backend has no PTX.
-            if stage == "ptx" and stage not in asm and "cubin" not in asm:
+            # Another backend has no such text.
+            if stage in _BINARIES and stage not in asm and _BINARIES[stage] not in asm:
                 continue
             text = asm.get(stage)
             if not isinstance(text, str):

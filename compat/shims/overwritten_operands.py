@@ -18,7 +18,7 @@ from typing import Dict, List, Optional
 
 from ..patterns import lazily
 from ..reachable import source_says
-from ..record import Concerned, RewritePtx, Shim
+from ..record import Concerned, RewriteAssembly, Shim
 
 _WORDS = lazily(r"\batomic_\w+|\bpointer_type\b|\bpi32_t\b")
 # In the IR: tt.atomic_rmw, tt.atomic_cas, tt.int_to_ptr
@@ -75,5 +75,5 @@ SHIM = Shim(
     delete_when="every column has a Triton that tells LLVM that the result of its inline assembly is written early",
     revision=1,
     concerns=Concerned(source_says(_WORDS)),
-    changes=(RewritePtx(zero_behind, may_overwrite),),
+    changes=(RewriteAssembly(zero_behind, may_overwrite),),
 )

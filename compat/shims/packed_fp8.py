@@ -18,7 +18,7 @@ from typing import Optional
 
 from ..patterns import lazily
 from ..reachable import source_says
-from ..record import Concerned, RewritePtx, Shim
+from ..record import Concerned, RewriteAssembly, Shim
 
 _FP8 = lazily(r"float8|fp8|\.to\(|\bcast\b")
 # In the IR: %9 = tt.fp_to_fp %8, rounding = rtne : tensor<32x32xf32> -> tensor<32x32xf8E4M3FN>
@@ -63,5 +63,5 @@ SHIM = Shim(
     delete_when="no column of Triton 3.4 to 3.6 is left",
     revision=1,
     concerns=Concerned(source_says(_FP8)),
-    changes=(RewritePtx(packed_otherwise, makes_fp8),),
+    changes=(RewriteAssembly(packed_otherwise, makes_fp8),),
 )

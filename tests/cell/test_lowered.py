@@ -12,7 +12,7 @@ import targets
 import torch
 
 from crosswarp import compat
-from crosswarp.compat.record import Concerned, Patches, RewritePtx, Shim
+from crosswarp.compat.record import Concerned, Patches, RewriteAssembly, Shim
 from crosswarp.compat.seams import compilation
 from crosswarp.matrix.cell.kinds.suite import lowered
 from crosswarp.matrix.cell.standins import virtual_gpu
@@ -67,7 +67,7 @@ def act_behind_ttgir(may_act):
     shim = Shim(
         *("a fix", "", "", "", "", ""),
         concerns=Concerned(lambda reached: True),
-        changes=(RewritePtx(lambda ptx: None, may_act),),
+        changes=(RewriteAssembly(lambda ptx: None, may_act),),
     )
     compilation.place(shim, Patches(fix="a fix"))
 

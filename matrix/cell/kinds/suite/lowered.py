@@ -7,8 +7,8 @@ text with its locations, options, target, Triton's files, and the settings that 
 with the same TTGIR reuses it.
 
 It is never the reverse: bare Triton reuses nothing that was compiled with shims. Shims act on the front end and on
-passes that make TTGIR. A shim that acts on later stages says on which kernels (`RewritePtx`, `OtherAssembler`), and
-these are compiled again.
+passes that make TTGIR. A shim that acts on later stages says on which kernels (`RewriteAssembly`, `OtherAssembler`),
+and these are compiled again.
 """
 
 import base64
