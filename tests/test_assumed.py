@@ -112,6 +112,11 @@ BODIES = {
         "            tl.store(x + i + j + tl.arange(0, B), 1.0)",
         {"n_levels": "4", "HEAD_DIM": "64", "B": "64"},
     ),
+    "steps, which end in eps": (
+        "x, num_steps: tl.constexpr, rms_eps: tl.constexpr, lmbda: tl.constexpr",
+        "for i in range(num_steps):\n        tl.store(x + i, lmbda * tl.load(x + rms_eps))",
+        {"num_steps": "4", "lmbda": "1.0", "rms_eps": "1e-06"},
+    ),
     "a precision": (
         "x, INPUT_PRECISION: tl.constexpr",
         "a = tl.load(x + tl.arange(0, 16)[:, None])\n    tl.store(x, tl.dot(a, a, input_precision=INPUT_PRECISION))",

@@ -51,7 +51,7 @@ _SMALL = re.compile(
 )
 _FLOAT = re.compile(
     r"(?i)(^|_)(eps|epsilon|scale|alpha|beta\d?|gamma|lr|momentum|decay|wd|p|prob|dropout|temperature|slope|factor|inv|"
-    r"theta|softcap|cap|limit|rate|norm|coef|coeff|std|mean|weight_decay|threshold|lambda|mu|sigma|tau|min_val|max_val|"
+    r"theta|softcap|cap|limit|rate|norm|coef|coeff|std|mean|weight_decay|threshold|lambda|lmbda|mu|sigma|tau|min_val|max_val|"
     r"(soft)?max_?scale|sm_scale|clip|step_size|bias_correction\d?|p_drop|scaling|scalar|value|val|base)$"
 )
 _POINTER = re.compile(r"(?i)ptrs?\d?$|^ptr|_ptr|^p_|pointer")
@@ -289,7 +289,7 @@ class Assuming:
                     "value": 1 << written[0].bit_length()
                 }, f"{name} at line {written[1]}, and a power of 2"
             return {"value": written[0]}, f"{name} at line {written[1]}"
-        if re.search(r"(?i)eps", name):
+        if re.search(r"(?i)(?<!st)eps", name):
             return {"value": 1e-6}, "its name"
         if _FLOAT.search(name) and not facts & {SIZE, INDEX, BITS}:
             return {"value": 1.0}, "its name"
