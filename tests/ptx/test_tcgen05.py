@@ -42,6 +42,7 @@ def check(
     in_tensor=False,
     negated=(0, 0),
     a=None,
+    shift=0,
 ):
     kind, dtype, code, d_code, out = _KINDS[name]
     depth = 32 // np.dtype(dtype).itemsize
@@ -52,10 +53,13 @@ def check(
     b = random.integers(low, 9, (n, depth)).astype(dtype)
     c = random.integers(-100, 100, (128, 64)).astype(out)
     left, right = in_shared(a, span, along[0]), in_shared(b, span, along[1])
-    source = np.concatenate([left[0], np.zeros(-len(left[0]) % 1024, np.uint8), right[0]])
+    padding = np.zeros(shift, np.uint8), np.zeros(-len(left[0]) % 1024, np.uint8)
+    source = np.concatenate([padding[0], left[0], padding[1], right[0]])
+    # The pattern of 1,024 bytes begins `shift` bytes later: the base offset.
+    base = shift // 128 << 49
     forms = [
-        (0, descriptor(*left[1:], span)),
-        (len(source) - len(right[0]), descriptor(*right[1:], span)),
+        (shift, descriptor(*left[1:], span) | base),
+        (len(source) - len(right[0]), descriptor(*right[1:], span) | base),
     ]
     cells = raw_cells(c).copy()
     if in_tensor:
@@ -99,6 +103,10 @@ def test_products_of_other_sizes(m, n):
 @pytest.mark.parametrize("name", ["bf16", "e4m3"])
 def test_products_of_matrices_that_lie_the_other_way(name, along, span):
     check(name, n=64, span=span, along=along)
+
+
+def test_products_of_matrices_with_a_base_offset():
+    check("f16", shift=384)
 
 
 @pytest.mark.parametrize("m", [64, 128])

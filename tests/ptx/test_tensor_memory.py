@@ -154,9 +154,7 @@ def test_allocations_that_cannot_be(columns, told):
 @on_machine_only
 @pytest.mark.parametrize("line", [
     "tcgen05.shift.cta_group::1.down [%r5];",
-    "tcgen05.mma.cta_group::2.kind::f16 [%r5], %d6, %d7, %r12, %p3;",
     "tcgen05.mma.ws.cta_group::1.kind::f16 [%r5], %d6, %d7, %r12, %p3;",
-    "tcgen05.commit.cta_group::1.mbarrier::arrive::one.multicast::cluster.b64 [%r3], %h0;",
     "tcgen05.cp.cta_group::1.4x256b [%r5], %d6;",
 ])  # fmt: skip
 def test_what_is_not_known_is_refused_by_its_name(line):

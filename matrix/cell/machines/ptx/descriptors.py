@@ -27,25 +27,27 @@ _DEPTH = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 
 
 
 class Descriptor:
-    """A matrix in shared memory: its two offsets in bytes, and the span of its swizzle. The address is left aside."""
+    """A matrix in shared memory: its two offsets in bytes, and its swizzle. The address is left aside.
+
+    Attributes:
+        span: bytes of the swizzle; base: at which 128 bytes of 1,024 its pattern starts.
+    """
 
     def __init__(self, raw: int):
         self.leading, self.stride = (raw >> 16 & 0x3FFF) << 4, (raw >> 32 & 0x3FFF) << 4
         mode = raw >> 61 & 7
         if mode not in _SPANS:
             raise Unsupported(f"a tcgen05 shared memory descriptor with swizzle mode {mode}")
-        if raw >> 49 & 7 or raw >> 52 & 1:
-            raise Unsupported(
-                "a tcgen05 shared memory descriptor with a base offset or an absolute stride"
-            )
-        self.span = _SPANS[mode]
+        if raw >> 52 & 1:
+            raise Unsupported("a tcgen05 shared memory descriptor with an absolute stride")
+        self.span, self.base = _SPANS[mode], raw >> 49 & 7
 
 
 class Shape:
-    """A decoded instruction descriptor, for `.kind::` `kind`.
+    """A decoded instruction descriptor, for `.kind::` `kind` and as many CTAs as `group` says.
 
     Attributes:
-        m, n: of the matmul; depth: K.
+        m: rows of the result in each CTA; n: its columns; depth: K.
         a, b, d: types of the operands and of the result.
         transposed: whether A and B are M-major and N-major.
         negated: whether the product changes its sign.
@@ -54,7 +56,7 @@ class Shape:
         dense_fp4: two 4-bit floats a byte; else 16 in 16 bytes, the rest padding.
     """
 
-    def __init__(self, kind: str, raw: int):
+    def __init__(self, kind: str, raw: int, group: int):
         self.kind = kind
         scaled = kind.startswith("mx")
         if raw & 0b1000 or raw >> 2 & 1:
@@ -81,5 +83,6 @@ class Shape:
                 raise Unsupported(f"tcgen05.mma.kind::{kind} with a result of type {raw >> 4 & 3}")
             self.d = results[raw >> 4 & 3]
             self.m = (raw >> 24 & 31) << 4
-        if self.m not in (64, 128) or not self.n or self.n > 256:
-            raise Unsupported(f"tcgen05.mma of M {self.m} and N {self.n} by one CTA")
+        if self.m not in (64 * group, 128 * group) or not self.n or self.n > 256:
+            raise Unsupported(f"tcgen05.mma.cta_group::{group} of M {self.m} and N {self.n}")
+        self.m //= group

@@ -211,3 +211,8 @@ def dot_product(a, b, c, signed_a, signed_b):
     x = np.ascontiguousarray(a)[..., None].view(np.int8 if signed_a else u1).astype(i8)
     y = np.ascontiguousarray(b)[..., None].view(np.int8 if signed_b else u1).astype(i8)
     return ((x * y).sum(-1) + c).astype(i8).astype(u4)
+
+
+def quad(low, high):
+    """128 bits of two words of 64."""
+    return np.stack(np.broadcast_arrays(low, high), -1).view("V16")[..., 0]

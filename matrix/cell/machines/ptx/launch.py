@@ -2,7 +2,7 @@
 
 import random
 import struct
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -203,20 +203,18 @@ def run(
         return Result(0, clock.seconds())
     with np.errstate(all="ignore"):
         total = _run_chunks(launch, clock, max(1, lanes))
-    return Result(total, clock.seconds(), len(launch.numbers()), launch.notes)
+    return Result(total, clock.seconds(), launch.begun, launch.notes)
 
 
 def _run_chunks(launch: "_Launch", clock: Clock, lanes: int) -> int:
-    numbers = launch.numbers()
-    per = max(1, lanes // launch.threads // launch.cluster_size) * launch.cluster_size
-    starts = iter(range(0, len(numbers), per))
+    per = max(1, lanes // launch.threads // launch.cluster_size)
+    waiting = launch.waiting
     stuck: List[Chunk] = []
     total = 0
-    while True:
-        start = next(starts, None)
-        if start is None:
-            break
-        chunk = Chunk(launch.program, Machine(launch, numbers[start : start + per]), clock)
+    while waiting:
+        numbers = np.concatenate([waiting.popleft() for _ in range(min(per, len(waiting)))])
+        launch.begun += len(numbers)
+        chunk = Chunk(launch.program, Machine(launch, numbers), clock)
         if chunk.run():
             total += chunk.instructions
             _finish(launch, clock, chunk)
@@ -251,7 +249,11 @@ def _finish(launch: "_Launch", clock: Clock, chunk: Chunk) -> None:
 
 
 class _Launch:
-    """The state that all chunks of a launch share."""
+    """The state that all chunks of a launch share.
+
+    Attributes:
+        waiting: ids of the CTAs of each cluster that has not begun, in their order; begun: CTAs that have.
+    """
 
     def __init__(
         self, entry, grid, arguments, shared, memory, order, watch, threads, cluster, sample
@@ -284,9 +286,15 @@ class _Launch:
         self._values: Dict[Any, np.ndarray] = {}
         self._variables: Dict[str, Tuple[int, np.ndarray]] = {}
         self._parameter_block: Optional[np.ndarray] = None
+        self.waiting = deque(self._clusters()) if self.count else deque()
+        self.begun = 0
 
-    def numbers(self) -> np.ndarray:
-        """Linear ids of the CTAs in the order they run; those of a cluster stay together."""
+    def cancel(self) -> Optional[int]:
+        """Take the next cluster away that would begin; return its first CTA, or None where all have begun."""
+        return int(self.waiting.popleft()[0]) if self.waiting else None
+
+    def _clusters(self) -> np.ndarray:
+        """Linear ids of the CTAs of each cluster, (clusters, CTAs), in the order they run."""
         cx, cy, cz = self.cluster
         x, y, z = self.grid
         ids = np.arange(self.count).reshape(z // cz, cz, y // cy, cy, x // cx, cx)
@@ -301,7 +309,7 @@ class _Launch:
             wanted = max(1, self._sample // self.cluster_size)
             chosen = np.unique(np.linspace(0, len(clusters) - 1, wanted).astype(int))
             clusters = clusters[chosen]
-        return clusters.reshape(-1)
+        return clusters
 
     def parameter(self, offset: int, dtype: Any) -> np.ndarray:
         key = (offset, dtype)

@@ -258,6 +258,8 @@ class Lowering:
         values = [self.read(part, f"b{width}") for part in parts]
         if len(values) == 1:
             return values[0]
+        if bits == 128 and len(values) == 2:
+            return f"integers.quad({values[0]}, {values[1]})"
         whole = RAW_NAME[bits]
         shifted = [
             f"({value}.astype({whole}) << {whole}({width * place}))" if place else f"{value}.astype({whole})"

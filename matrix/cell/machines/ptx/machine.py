@@ -3,6 +3,7 @@
 import numpy as np
 
 from .atomics import Atomics
+from .cancels import Cancels
 from .copies import Copies
 from .errors import Fault
 from .mbarriers import MBarriers
@@ -68,6 +69,7 @@ class Machine:
         self.warpgroups = Warpgroups(self)
         self.tensor_memory = TensorMemory(self)
         self.products = TensorProducts(self)
+        self.cancels = Cancels(self)
 
     def _special_registers(self, launch):
         def one(value):

@@ -162,6 +162,23 @@ class MBarriers:
         """Count one arrival at each of the `objects`: the operations of a tcgen05.commit are done."""
         self._add(objects, np.ones(len(objects), i8), np.zeros(len(objects), i8))
 
+    def store(self, at, address, values, dtype, barrier, condition):
+        """st.async: the values go to shared memory of the cluster, and count their bytes on an mbarrier there."""
+        machine, size = self.machine, np.dtype(dtype).itemsize
+        objects, active = self._lanes(at, barrier, condition)
+        if objects is None:
+            return
+        target = np.broadcast_to(address, self.shape)
+        target = np.where(active, target, target.flat[int(active.argmax())])
+        machine.shared.check(at, "store", target, active, size * len(values))
+        first = machine.shared.flat(target)[active] // size
+        index = first[:, None] + np.arange(len(values))
+        stored = np.stack([np.broadcast_to(value, self.shape)[active] for value in values], 1)
+        if machine.watch is not None:
+            machine.watch.copying(machine, at, np.nonzero(active), index, size, objects)
+        self.copy(objects * 8, size, index, stored.astype(dtype), size * len(values))
+        machine.progress += 1
+
     def copy(self, barrier, size, index, values, nbytes):
         """Write `values` to the elements `index` of `size` bytes when the object `barrier` is asked for.
 

@@ -29,7 +29,7 @@ class _Issued(NamedTuple):
     ctas: np.ndarray
     threads: np.ndarray
     work: Any
-    # Where it writes: lane and column of its first cell (n,), lanes of a quarter, columns.
+    # Where it writes: the CTA, lane and column of its first cell (n,), lanes of a quarter, columns.
     where: Any
 
 
@@ -63,8 +63,23 @@ class TensorProducts:
         self._issued.append(_Issued(self._number, lanes[0], lanes[1], work, where))
         self.machine.progress += 1
 
-    def commit(self, at, address, condition):
-        """tcgen05.commit: the mbarrier gets an arrival when all that the thread issued before is done."""
+    def _hosts(self, at, lanes, group):
+        """The issuing lanes, once for each CTA that takes part, and those CTAs: those of a pair side by side."""
+        if group == 1:
+            return lanes, lanes[0]
+        if self.machine.shared.cluster % 2:
+            lane = (int(lanes[0][0]), int(lanes[1][0]))
+            what = "an instruction of two CTAs (.cta_group::2) in a cluster without pairs"
+            raise self.machine.fault("tensor memory", what, "", None, lane, at)
+        both = np.stack([lanes[0] & ~1, lanes[0] | 1], 1).reshape(-1)
+        return tuple(np.repeat(axis, 2) for axis in lanes), both
+
+    def commit(self, at, address, multicast, condition):
+        """tcgen05.commit: mbarriers get an arrival when all that the thread issued before is done.
+
+        Args:
+            multicast: None, or the CTAs of the cluster whose mbarriers at this offset are meant, as a mask.
+        """
         lanes = self._lanes(condition)
         if not len(lanes[0]):
             return
@@ -74,6 +89,13 @@ class TensorProducts:
         active[lanes] = True
         shared.check(at, "mbarrier", np.where(active, address, address[lanes][0]), active, 8)
         index = shared.flat(address)[lanes] // 8
+        if multicast is not None:
+            rank = np.arange(shared.cluster)
+            who, ranks = np.nonzero(self._of(multicast, lanes).astype(i8)[:, None] >> rank & 1)
+            lanes = tuple(axis[who] for axis in lanes)
+            cta = lanes[0] - lanes[0] % shared.cluster + ranks
+            offset = (address[lanes] & u4(0xFFFFFF)).astype(i8)
+            index = (shared.base[cta, 0] + offset) // 8
         if self.machine.watch is not None:
             self.machine.watch.committed(self.machine, at, index, lanes)
         self._number += 1
@@ -132,14 +154,14 @@ class TensorProducts:
         found = None
         seen = set()
         for one in self._issued:
-            lane, column, quarter, count = one.where
-            key = (one.ctas.tobytes(), lane.tobytes(), column.tobytes(), quarter, count)
+            hosts, lane, column, quarter, count = one.where
+            key = (hosts.tobytes(), lane.tobytes(), column.tobytes(), quarter, count)
             if key in seen:
                 continue
             seen.add(key)
             first = np.full(self.shape[0], -1, i8)
             base = np.zeros(self.shape[0], i8)
-            first[one.ctas], base[one.ctas] = column, lane
+            first[hosts], base[hosts] = column, lane
             start = first[ctas].reshape(-1, *[1] * (columns.ndim - 1))
             low = base[ctas].reshape(start.shape) % 32
             hit = (start >= 0) & (columns >= start) & (columns < start + count)
@@ -150,11 +172,12 @@ class TensorProducts:
 
     # ---------------------------------------------------------------- products
 
-    def multiply(self, at, kind, d, a, b, idesc, accumulate, scales, condition):
-        """tcgen05.mma of one CTA.
+    def multiply(self, at, kind, group, d, a, b, idesc, accumulate, scales, condition):
+        """tcgen05.mma of one CTA, or of a pair: each has its rows of A and D, and half of the columns of B.
 
         Args:
             kind: of `.kind::…`.
+            group: how many CTAs take part.
             d: address in tensor memory.
             a: ("shared", descriptor) or ("tensor", address).
             idesc: the instruction descriptor.
@@ -170,32 +193,48 @@ class TensorProducts:
             for place in np.unique(threads):
                 one = np.zeros(self.shape, bool)
                 one[ctas[threads == place], place] = True
-                self.multiply(at, kind, d, a, b, idesc, accumulate, scales, one)
+                self.multiply(at, kind, group, d, a, b, idesc, accumulate, scales, one)
             return
+        lanes, ctas = self._hosts(at, lanes, group)
+        threads = lanes[1]
         codes = np.unique(self._of(idesc, lanes))
         if len(codes) > 1:
             raise Unsupported("tcgen05.mma with several instruction descriptors at once")
-        shape = Shape(kind, int(codes[0]))
+        shape = Shape(kind, int(codes[0]), group)
         if scales is not None:
             shape.blocks = shape.depth // scales[2]
         address = self._of(d, lanes).astype(i8)
         lane, column = address >> 16, address & 0xFFFF
-        quarter = 32 if shape.m == 128 else 16
-        row = np.arange(shape.m)
-        rows = lane[:, None, None] + (row // quarter * 32 + row % quarter)[None, :, None]
-        columns = column[:, None, None] + np.arange(shape.n)[None, None]
+        quarter, width = 32 if shape.m == 128 or group == 2 else 16, shape.n
+        row, place = np.arange(shape.m)[:, None], np.arange(shape.n)[None]
+        if shape.m == 64 and group == 2:
+            # The ISA's layout B: the right half of the columns lies below the left one.
+            width //= 2
+            row, place = row + 64 * (place // width), place % width
+        else:
+            row = row // quarter * 32 + row % quarter
+        rows, columns = lane[:, None, None] + row[None], column[:, None, None] + place[None]
         rows, columns = np.broadcast_arrays(rows, columns)
         memory = self.machine.tensor_memory
         memory.check(at, "tcgen05.mma", ctas, threads, rows, columns)
-        left = self._operand(at, lanes, a, shape.m, shape.a, shape, shape.transposed[0])
-        right = self._operand(
-            at, lanes, ("shared", b), shape.n, shape.b, shape, shape.transposed[1]
+        if group == 2 and shape.m == 64 and a[0] == "tensor":
+            raise Unsupported("tcgen05.mma.cta_group::2 of M 128 with A in tensor memory")
+        left = self._operand(at, lanes, ctas, a, shape.m, shape.a, shape, shape.transposed[0])
+        part = self._operand(
+            at, lanes, ctas, ("shared", b), shape.n // group, shape.b, shape, shape.transposed[1]
         )
+
+        def right(mine):
+            got = part(mine)
+            if group == 1:
+                return got
+            return np.repeat(got.reshape(-1, shape.n, got.shape[2]), 2, 0)
+
         adds = self._of(accumulate, lanes)
         scaled = None
         if scales is not None:
             scaled = [
-                self._scales(at, lanes, where, count, shape, place)
+                self._scales(at, lanes, ctas, where, count, shape, place)
                 for where, count, place in ((scales[0], shape.m, 0), (scales[1], shape.n, 1))
             ]
         cells, negate = memory.cells, shape.negated
@@ -211,15 +250,18 @@ class TensorProducts:
             old = cells[where]
             cells[where] = _accumulated(total, old, adds[mine], shape.d)
 
-        self._issue(lanes, work, (lane, column, quarter, shape.n))
+        self._issue(lanes, work, (ctas, lane, column, quarter, width))
 
-    def _operand(self, at, lanes, operand, count, kind, shape, transposed):
-        """A function of which lanes: the elements (lanes, count, depth) of an operand, read when it is called."""
+    def _operand(self, at, lanes, ctas, operand, count, kind, shape, transposed):
+        """A function of which lanes: the elements (lanes, count, depth) of an operand, read when it is called.
+
+        `ctas` are those in whose memory it lies.
+        """
         where, value = operand
         value = self._of(value, lanes)
         if where == "tensor":
-            return self._in_tensor_memory(at, lanes, value.astype(i8), kind, shape)
-        machine, shared = self.machine, self.machine.shared
+            return self._in_tensor_memory(at, lanes, ctas, value.astype(i8), kind, shape)
+        machine = self.machine
         size = _BYTES.get(kind, 1)
         packed = kind == "e2m1"
         depth = _DEPTH_BYTES // size
@@ -232,28 +274,15 @@ class TensorProducts:
         place = offsets(
             count, depth, size, bool(transposed), layout.leading, layout.stride, layout.span
         )
-        start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
-        address = swizzled(start[:, None, None] + place, layout.span)
+        index = self._in_shared(
+            at, f"tcgen05.mma of {size} bytes", lanes, ctas, value, place, layout, size
+        )
         if machine.watch is not None:
             # Of 4-bit floats in 16 bytes the upper eight are padding.
-            read_at = (
-                address[..., np.arange(depth) % 16 < 8]
-                if packed and not shape.dense_fp4
-                else address
-            )
-            machine.watch.multiplying(machine, at, lanes, read_at, size)
-        bad = shared.outside(
-            (address if shared.cluster == 1 else address & 0xFFFFFF).astype(u4), size
-        )
-        if bad is not None:
-            first = int(address[bad].flat[0])
-            lane = (int(lanes[0][0]), int(lanes[1][0]))
-            description = f"tcgen05.mma of {size} bytes"
-            raise machine.fault(
-                "out-of-bounds", description, "shared", first, lane, at, shared.nearest(first)
-            )
-        index = (shared.base[lanes[0]][:, :, None] + address) // size
-        data = shared.data[size]
+            padded = packed and not shape.dense_fp4
+            seen = index[..., np.arange(depth) % 16 < 8] if padded else index
+            machine.watch.multiplying(machine, at, lanes, seen, size)
+        data = machine.shared.data[size]
 
         def read(mine):
             raw = np.ascontiguousarray(data[index[mine]])
@@ -261,7 +290,20 @@ class TensorProducts:
 
         return read
 
-    def _in_tensor_memory(self, at, lanes, address, kind, shape):
+    def _in_shared(self, at, what, lanes, ctas, value, place, layout, size):
+        """Where each byte offset `place` from the descriptor's start is in shared memory's elements of `size` bytes."""
+        shared = self.machine.shared
+        start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
+        address = swizzled(start[:, None, None] + place, layout.span, layout.base)
+        bad = shared.outside(address.astype(u4), size)
+        if bad is not None:
+            first = int(address[bad].flat[0])
+            lane = (int(lanes[0][0]), int(lanes[1][0]))
+            near = shared.nearest(first)
+            raise self.machine.fault("out-of-bounds", what, "shared", first, lane, at, near)
+        return (shared.base[ctas][:, :, None] + address) // size
+
+    def _in_tensor_memory(self, at, lanes, ctas, address, kind, shape):
         lane, column = address >> 16, address & 0xFFFF
         quarter = 32 if shape.m == 128 else 16
         row = np.arange(shape.m)
@@ -269,8 +311,8 @@ class TensorProducts:
         columns = column[:, None, None] + np.arange(_DEPTH_BYTES // 4)[None, None]
         rows, columns = np.broadcast_arrays(rows, columns)
         memory = self.machine.tensor_memory
-        memory.check(at, "tcgen05.mma of A", lanes[0], lanes[1], rows, columns)
-        cells, ctas = memory.cells, lanes[0]
+        memory.check(at, "tcgen05.mma of A", ctas, lanes[1], rows, columns)
+        cells = memory.cells
 
         def read(mine):
             raw = np.ascontiguousarray(cells[ctas[mine][:, None, None], rows[mine], columns[mine]])
@@ -280,10 +322,9 @@ class TensorProducts:
 
         return read
 
-    def _scales(self, at, lanes, value, count, shape, which):
+    def _scales(self, at, lanes, ctas, value, count, shape, which):
         """A function of which lanes: the factors (lanes, count, depth) of an operand's elements."""
         address = self._of(value, lanes).astype(i8)
-        ctas = lanes[0]
         lane, column = address >> 16, address & 0xFFFF
         row = np.arange(count)
         rows = lane[:, None, None] + (row % 32)[None, :, None] + (32 * np.arange(4))[None, None]
@@ -306,12 +347,15 @@ class TensorProducts:
 
     # ---------------------------------------------------------------- copies
 
-    def copy(self, at, shape, address, descriptor, condition):
-        """tcgen05.cp of 32 lanes of 128 bits to all four quarters, or of 128 lanes of 256 or 128 bits."""
+    def copy(self, at, shape, group, address, descriptor, condition):
+        """tcgen05.cp of 32 lanes of 128 bits to all four quarters, or of 128 lanes of 256 or 128 bits.
+
+        Each CTA of a `group` of two copies within its memory.
+        """
         lanes = self._lanes(condition)
         if not len(lanes[0]):
             return
-        ctas = lanes[0]
+        lanes, ctas = self._hosts(at, lanes, group)
         target = self._of(address, lanes).astype(i8)
         value = self._of(descriptor, lanes)
         layout = Descriptor(int(value[0]))
@@ -319,20 +363,10 @@ class TensorProducts:
             raise Unsupported("tcgen05.cp with descriptors of different layouts")
         count, bits = map(int, re.findall(r"\d+", shape.split(".")[-1])[:2])
         words = bits // 32
-        start = ((value & u8(0x3FFF)) << u8(4)).astype(i8)
         place = offsets(count, words, 4, False, layout.leading, layout.stride, layout.span)
-        source = swizzled(start[:, None, None] + place, layout.span)
-        shared = self.machine.shared
+        index = self._in_shared(at, "tcgen05.cp", lanes, ctas, value, place, layout, 4)
         if self.machine.watch is not None:
-            self.machine.watch.multiplying(self.machine, at, lanes, source, 4)
-        bad = shared.outside((source if shared.cluster == 1 else source & 0xFFFFFF).astype(u4), 4)
-        if bad is not None:
-            first = int(source[bad].flat[0])
-            lane = (int(ctas[0]), int(lanes[1][0]))
-            raise self.machine.fault(
-                "out-of-bounds", "tcgen05.cp", "shared", first, lane, at, shared.nearest(first)
-            )
-        index = (shared.base[ctas][:, :, None] + source) // 4
+            self.machine.watch.multiplying(self.machine, at, lanes, index, 4)
         times = 4 if shape.startswith("warpx4") else 1
         lane, column = target >> 16, target & 0xFFFF
         rows = lane[:, None, None] + np.arange(count * times)[None, :, None]
@@ -340,13 +374,13 @@ class TensorProducts:
         rows, columns = np.broadcast_arrays(rows, columns)
         memory = self.machine.tensor_memory
         memory.check(at, "tcgen05.cp", ctas, lanes[1], rows, columns)
-        cells, data = memory.cells, shared.data[4]
+        cells, data = memory.cells, self.machine.shared.data[4]
 
         def work(mine):
             values = np.tile(data[index[mine]], (1, times, 1))
             cells[ctas[mine][:, None, None], rows[mine], columns[mine]] = values
 
-        self._issue(lanes, work, (lane, column, 32, words))
+        self._issue(lanes, work, (ctas, lane, column, 32, words))
 
 
 def _part(work, rows, count):

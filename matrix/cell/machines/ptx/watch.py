@@ -54,9 +54,9 @@ class Watch:
     def waited_group(self, machine, unit, newest, mask) -> None:
         """Threads have waited for all but the `newest` last groups."""
 
-    def multiplying(self, machine, at, lanes, address, size) -> None:
-        """A tcgen05.mma or tcgen05.cp begins to read shared memory: `address` is (copies, …) for each (CTA, thread) of
-        `lanes`, in elements of `size` bytes. Writes there must come after a wait for a commit of the thread."""
+    def multiplying(self, machine, at, lanes, index, size) -> None:
+        """A tcgen05.mma or tcgen05.cp begins to read shared memory: `index` is (copies, …) for each (CTA, thread) of
+        `lanes`. Writes there must come after a wait for a commit of the thread."""
 
     def committed(self, machine, at, objects, lanes) -> None:
         """A tcgen05.commit: the mbarriers `objects` are signalled when all earlier operations of `lanes` are done."""

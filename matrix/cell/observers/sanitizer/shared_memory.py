@@ -213,16 +213,13 @@ class SharedMemory(ptx.Watch):
         )
         clocks.begins("bulk", cta, thread, time, machine.threads)
 
-    def multiplying(self, machine: Any, at: int, lanes: Any, address: Any, size: int) -> None:
+    def multiplying(self, machine: Any, at: int, lanes: Any, index: Any, size: int) -> None:
         """A tcgen05.mma or tcgen05.cp reads until a commit of its thread was waited for."""
         room, shadows = self.room(machine)
         clocks = room.clocks
         cta, thread = lanes
         warp = thread >> 5
-        offset = address.reshape(len(cta), -1).astype(np.int64)
-        if machine.shared.cluster > 1:
-            offset = offset & 0xFFFFFF
-        units = _rows_of(room, (offset + machine.shared.base[cta]) // size, size)
+        units = _rows_of(room, index.reshape(len(cta), -1), size)
         np.add.at(clocks.ticks, (cta, PRODUCTS + warp), 1)
         actor, time = clocks.unit(cta, PRODUCTS + warp), clocks.ticks[cta, PRODUCTS + warp]
         event = Event("read", at, units, cta, warp, actor, time, thread, "tcgen05")

@@ -1,4 +1,7 @@
-"""tcgen05: tensor memory, and the products of the fifth generation of tensor cores (sm_100, sm_103, sm_110)."""
+"""tcgen05: tensor memory, and the products of the fifth generation of tensor cores (sm_100, sm_103, sm_110).
+
+And clusterlaunchcontrol, which the same generation brought.
+"""
 
 from ..lowering import lowers
 
@@ -11,6 +14,7 @@ _PLAIN = {
     "shared::cta",
     "shared::cluster",
     "cta_group::1",
+    "cta_group::2",
     "mbarrier::arrive::one",
 }
 _KINDS = ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4")
@@ -36,6 +40,11 @@ def _only(instruction, rest, known=()):
     for part in rest:
         if part not in known:
             raise instruction.unsupported(f"modifier .{part}")
+
+
+def _group(instruction):
+    """CTAs that take part."""
+    return 2 if "cta_group::2" in instruction.modifiers else 1
 
 
 def _alloc(low, instruction, rest):
@@ -126,8 +135,8 @@ def _mma(low, instruction, rest):
         else f"'shared', {low.read(a, 'b64')}"
     )
     low.emit(
-        f"S.products.multiply({instruction.index}, '{kind}', {low.address(d, 32)}, ({left}), {low.read(b, 'b64')}, "
-        f"{low.read(idesc, 'b32')}, {low.read(more[0], 'pred')}, {scales}, {low.condition})"
+        f"S.products.multiply({instruction.index}, '{kind}', {_group(instruction)}, {low.address(d, 32)}, ({left}), "
+        f"{low.read(b, 'b64')}, {low.read(idesc, 'b32')}, {low.read(more[0], 'pred')}, {scales}, {low.condition})"
     )
 
 
@@ -137,15 +146,17 @@ def _cp(low, instruction, rest):
         raise instruction.unsupported()
     target, source = instruction.operands
     low.emit(
-        f"S.products.copy({instruction.index}, '{name}', {low.address(target, 32)}, {low.read(source, 'b64')}, "
-        f"{low.condition})"
+        f"S.products.copy({instruction.index}, '{name}', {_group(instruction)}, {low.address(target, 32)}, "
+        f"{low.read(source, 'b64')}, {low.condition})"
     )
 
 
 def _commit(low, instruction, rest):
-    _only(instruction, rest)
+    _only(instruction, rest, ("multicast::cluster",))
+    barrier, *mask = instruction.operands
+    multicast = low.read(mask[0], "u16") if mask else "None"
     low.emit(
-        f"S.products.commit({instruction.index}, {low.address(instruction.operands[0], 32)}, {low.condition})"
+        f"S.products.commit({instruction.index}, {low.address(barrier, 32)}, {multicast}, {low.condition})"
     )
 
 
@@ -160,3 +171,30 @@ _FORMS = {
     "cp": _cp,
     "commit": _commit,
 }
+
+
+@lowers("clusterlaunchcontrol")
+def clusterlaunchcontrol(low, instruction):
+    form, *rest = instruction.modifiers
+    first, second = instruction.operands
+    if form == "try_cancel":
+        known = {"async", "shared::cta", "mbarrier::complete_tx::bytes", "b128"}
+        everyone = "multicast::cluster::all"
+        _only(instruction, rest, known | {everyone})
+        low.emit(
+            f"S.cancels.request({instruction.index}, {low.address(first, 32)}, {low.address(second, 32)}, "
+            f"{everyone in rest}, {low.condition})"
+        )
+        return
+    if form != "query_cancel":
+        raise instruction.unsupported()
+    response = low.read(second, "b128")
+    if rest[0] == "is_canceled":
+        low.write(first, f"S.cancels.cancelled({response})", "pred")
+    elif rest[0] == "get_first_ctaid":
+        low.scatter(first, low.temporary(f"S.cancels.first({response})"), "b32")
+    elif rest[0].startswith("get_first_ctaid::"):
+        axis = "xyz".index(rest[0][-1])
+        low.write(first, f"S.cancels.first({response})[{axis}]", "b32")
+    else:
+        raise instruction.unsupported()

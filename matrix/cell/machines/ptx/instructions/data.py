@@ -21,6 +21,8 @@ def _space_and_count(instruction):
             space = head
         elif part in ("v2", "v4", "v8"):
             count = int(part[1])
+        elif part in ("async", "mbarrier::complete_tx::bytes") and instruction.name == "st":
+            pass
         elif head not in _HINTS and part not in _OPERATIONS:
             raise instruction.unsupported(f"modifier .{part}")
     return space, count
@@ -115,6 +117,13 @@ def st(low, instruction):
     if space == "const":
         raise instruction.unsupported()
     bits = type_of(type_name).bits
+    if "async" in instruction.modifiers:
+        target, source, barrier = instruction.operands
+        low.emit(
+            f"S.mbarriers.store({instruction.index}, {low.address(target, 32)}, "
+            f"{low.values(source, f'b{bits}')}, {RAW_NAME[bits]}, {low.address(barrier, 32)}, {low.condition})"
+        )
+        return
     address = low.address(instruction.operands[0], 32 if space in ("shared", "local") else 64)
     _stays(low, instruction, "store", space, address, count * bits // 8)
     values = low.values(instruction.operands[1], f"b{bits}")

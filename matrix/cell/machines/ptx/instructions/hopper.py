@@ -152,16 +152,21 @@ def bulk(low, instruction):
             f"{low.read(nbytes, 'u32')}, {low.address(barrier, 32)}, {condition})"
         )
         return
-    for part in modifiers:
-        if part.startswith(("im2col", "cta_group")) or part in ("tile::gather4", "tile::scatter4"):
-            raise instruction.unsupported()
+    if (
+        any(part.startswith("im2col::") for part in modifiers)
+        or "im2col" in modifiers
+        and not loads
+    ):
+        raise instruction.unsupported()
     if loads:
         target, source, barrier, *mask = operands
         tensor, coordinates = _tensor(low, source)
+        moved = low.values(mask.pop(0), "b16") if "im2col" in modifiers else "None"
         multicast = low.read(mask[0], "u16") if mask else "None"
         low.emit(
             f"S.tensor_maps.load({at}, {low.address(target, 32)}, {tensor}, {coordinates}, "
-            f"{low.address(barrier, 32)}, {multicast}, {condition})"
+            f"{low.address(barrier, 32)}, {multicast}, {'cta_group::2' in modifiers}, {moved}, "
+            f"{condition})"
         )
         return
     operation = None
