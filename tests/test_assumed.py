@@ -104,7 +104,15 @@ BODIES = {
     "a part of a block": (
         "x, BLOCK_M: tl.constexpr, BLOCK_FACTOR: tl.constexpr",
         "half: tl.constexpr = BLOCK_M // BLOCK_FACTOR\n    tl.store(x + tl.arange(0, half), 1.0)",
-        {"BLOCK_M": "128", "BLOCK_FACTOR": "4"},
+        {"BLOCK_M": "64", "BLOCK_FACTOR": "4"},
+    ),
+    "abbreviated sizes": (
+        "x, KV_BLK_SZ: tl.constexpr, PART_SZ: tl.constexpr, GRP_SZ: tl.constexpr",
+        "tl.store(x + KV_BLK_SZ + PART_SZ + GRP_SZ, 1.0)", {"KV_BLK_SZ": "64", "PART_SZ": "64", "GRP_SZ": "4"},
+    ),
+    "a function or None": (
+        "x, ACT: tl.constexpr", "a = tl.load(x)\n    if ACT is not None:\n        a = ACT(a)\n    tl.store(x, a)",
+        {"ACT": "None"},
     ),
     "iterations that are unrolled": (
         "x, n_levels: tl.constexpr, HEAD_DIM: tl.constexpr, B: tl.constexpr",
@@ -199,6 +207,23 @@ def test_a_tensor_that_one_branch_shifts_is_tried_as_floats_too(tmp_path):
     (found,) = infer.infer(finding.read(path))[0].signatures
     types = [one.arguments[1].type for one in found.attempts]
     assert types[0] == "*i32" and "*fp32" in types
+
+
+def test_the_block_of_a_descriptor_has_the_sizes_of_the_kernel(tmp_path):
+    path = tmp_path / "kernels.py"
+    kernel = "@triton.jit\ndef k(q, HEAD_DIM: tl.constexpr):\n    q.store([0, 0], q.load([0, 0]) + HEAD_DIM)\n"
+    path.write_text(
+        f"{HEAD}from triton.tools.tensor_descriptor import TensorDescriptor\n\n{kernel}\n"
+        "def run(x, y):\n    d = x.shape[-1]\n    x = y(x)\n    k[(1,)](TensorDescriptor.from_tensor(x, [16, d]), d)\n",
+        "utf-8",
+    )
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    for attempt in found.attempts:
+        made, head = attempt.arguments
+        size = head.value["value"]
+        assert made.assumed and made.value["arguments"][0]["sizes"] == [16, size]
+        assert made.value["arguments"][1] == {"value": [16, size]}
+    assert len(found.attempts) > 2
 
 
 def test_what_a_heuristic_compares_with_none_is_tried_without_it(tmp_path):

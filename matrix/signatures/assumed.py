@@ -43,11 +43,11 @@ _BOOL = re.compile(
     r"reverse|head_?first|initial|final|add|compute|skip|fuse|inplace|in_place)(_|$)|(?<![a-z])causal|_flag$|^(HAS|IS|USE)[A-Z]"
 )
 _SIZE = re.compile(
-    r"(?i)block|tile|(?<!group_)size|dim|head|(^|_)(m|n|k|d|v|c|b|t|h|w|s|e)\d?$|chunk|^b[a-z]\d?$|width|"
+    r"(?i)block|blk|tile|(?<!group_)size|_sz$|dim|head|(^|_)(m|n|k|d|v|c|b|t|h|w|s|e)\d?$|chunk|^b[a-z]\d?$|width|"
     r"rank|length|len$|rows|cols|vec|padded|pow2|page|hidden|channels"
 )
 _SMALL = re.compile(
-    r"(?i)^(num|n)_|_num$|group|split|unroll|stages|iters?$|steps|count|topk|top_k|(?<!h)order|depth|factor$"
+    r"(?i)^(num|n)_|_num$|group|split|unroll|stages|iters?$|steps|count|topk|top_k|(?<!h)order|depth|grp|world"
 )
 _FLOAT = re.compile(
     r"(?i)(^|_)(eps|epsilon|scale|alpha|beta\d?|gamma|lr|momentum|decay|wd|p|prob|dropout|temperature|slope|factor|inv|"
@@ -62,6 +62,8 @@ _INDICES = re.compile(
 _STRINGS = re.compile(r"(?i)activation|mode|act$|reduction|kind|type$|layout|name")
 # Names of several numbers in one.
 _SEVERAL = re.compile(r"(?i)(strides|shape|sizes)$")
+# Parts of a block, of which each must be large enough for a product of matrices.
+_PARTS = re.compile(r"(?i)(block|blk|slice).*factor$")
 _WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
 # The values of sizes that are tried after those of the first assumption.
 _OTHER_SIZES = (32, 16, 128, 256)
@@ -179,6 +181,10 @@ class Assuming:
             return self._dtype, ""
         return other.dtype or self._dtype, ""
 
+    def size(self, other: Assumption) -> int:
+        """The size of an axis that the file does not say."""
+        return other.size or self._size
+
     def is_layout(self, name: str) -> bool:
         return (
             LAYOUT in self.uses.get(name, Use()).facts or self._gluon and "layout" in name.lower()
@@ -260,7 +266,8 @@ class Assuming:
         if use.texts:
             return {"value": use.texts[0]}, "the kernel compares it with that"
         if CALLED in facts:
-            return self._function(name)
+            none = ({"value": None}, _TESTED) if TESTED in facts else None
+            return self._function(name) or none
         if self.is_layout(name):
             return None
         if lower in _WARPS:
@@ -291,6 +298,8 @@ class Assuming:
             return {"value": written[0]}, f"{name} at line {written[1]}"
         if re.search(r"(?i)(?<!st)eps", name):
             return {"value": 1e-6}, "its name"
+        if _PARTS.search(name):
+            return {"value": _SMALL_NUMBER}, "its name"
         if _FLOAT.search(name) and not facts & {SIZE, INDEX, BITS}:
             return {"value": 1.0}, "its name"
         if re.search(r"(?i)num_?sms?$|n_?sm$", name):

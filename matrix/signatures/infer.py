@@ -10,7 +10,7 @@ from typing import Any
 from crosswarp.matrix.signatures.assumed import Assuming, Assumption, assumptions
 from crosswarp.matrix.signatures.evaluation import Evaluation
 from crosswarp.matrix.signatures.given import Given, number_argument
-from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, UNKNOWN, Call, Kind, number
+from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, TENSOR, UNKNOWN, Call, Kind, number
 from crosswarp.matrix.signatures.launches import Launch, callers, find
 from crosswarp.matrix.signatures.signature import (
     CONSTEXPR,
@@ -27,6 +27,8 @@ _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
 # The most assumptions under which a launch is compiled.
 _MOST_ATTEMPTS = 12
 _FIRST = Assumption()
+# The tensor of a descriptor, by place or by name.
+_BASES = (0, "base", "tensor")
 _INTEGERS = ({"dtype": "int32"}, {"dtype": "int8"})
 
 
@@ -240,10 +242,13 @@ class _Inference:
     ) -> Argument | None:
         name = parameter.name
         if kind.what == "made":
-            given = _encoded(kind, other.dtype or self._dtype)
+            dtype = other.dtype or self._dtype
+            known = _encoded(kind, dtype)
+            given = known or _encoded(kind, dtype, self._assuming.size(other))
             if given is None:
                 return None
-            return Argument(name, DESCRIPTOR, value=given, origin=where, assumed=_lacks_dtype(kind))
+            assumed = _lacks_dtype(kind) or known is None
+            return Argument(name, DESCRIPTOR, value=given, origin=where, assumed=assumed)
         if self._assuming.is_descriptor(name):
             return None
         pointer = self._assuming.is_pointer(name)
@@ -375,8 +380,11 @@ def _written(argument: Argument) -> str:
     return argument.type
 
 
-def _encoded(kind: Kind, dtype: str = "") -> dict[str, Any] | None:
-    """A constant as plain data; None where it is not known. `dtype`: of tensors whose dtype is not in the file."""
+def _encoded(kind: Kind, dtype: str = "", size: int = 0) -> dict[str, Any] | None:
+    """A constant as plain data; None where it is not known.
+
+    `dtype`: of tensors whose dtype is not in the file; `size`: in place of integers of a block that are not in it.
+    """
     if kind.what == "value" and isinstance(kind.value, (bool, int, float, str, type(None))):
         return {"value": kind.value}
     if kind.what == "dtype" and kind.value:
@@ -392,14 +400,16 @@ def _encoded(kind: Kind, dtype: str = "") -> dict[str, Any] | None:
         return {"name": kind.value}
     if kind.what == "tuple" and all(one.what == "value" for one in kind.value):
         return {"value": [one.value for one in kind.value]}
-    return _call(kind.value, dtype) if kind.what == "made" else None
+    return _call(kind.value, dtype, size) if kind.what == "made" else None
 
 
-def _call(call: Call, dtype: str) -> dict[str, Any] | None:
+def _call(call: Call, dtype: str, size: int) -> dict[str, Any] | None:
     """A call of Triton's as plain data; None where an argument is not known."""
     block = call.arguments[1] if len(call.arguments) > 1 else call.words.get("block_shape", UNKNOWN)
     given = {
-        name: _passed(kind, dtype, block)
+        name: _passed(
+            TENSOR if size and kind == UNKNOWN and name in _BASES else kind, dtype, block, size
+        )
         for name, kind in [*enumerate(call.arguments), *call.words.items()]
     }
     if not all(given.values()):
@@ -412,23 +422,25 @@ def _call(call: Call, dtype: str) -> dict[str, Any] | None:
     }
 
 
-def _passed(kind: Kind, dtype: str, block: Kind) -> dict[str, Any] | None:
+def _passed(kind: Kind, dtype: str, block: Kind, size: int) -> dict[str, Any] | None:
     """An argument of such a call. A tensor is as large as the block that a descriptor of it has."""
     if kind.what == "tensor":
-        sizes = _plain(block)
+        sizes = _plain(block, size)
         element = kind.dtype or dtype
         return {"tensor": element, "sizes": sizes} if element and isinstance(sizes, list) else None
     if kind.what == "tuple":
-        found = _plain(kind)
+        found = _plain(kind, size)
         return None if found is None else {"value": found}
-    return _encoded(kind, dtype)
+    return _encoded(kind, dtype, size)
 
 
-def _plain(kind: Kind) -> Any:
-    """The numbers of a list of lists; None where one of them is not known."""
+def _plain(kind: Kind, size: int = 0) -> Any:
+    """The numbers of a list of lists; None where one of them is neither known nor assumed to be of that size."""
     if kind.what == "tuple":
-        found = [_plain(one) for one in kind.value]
+        found = [_plain(one, size) for one in kind.value]
         return None if None in found else found
+    if kind.what == "int" and size:
+        return size
     return kind.value if kind.what == "value" and number(kind) else None
 
 
