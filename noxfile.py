@@ -1,6 +1,7 @@
 """Sessions, and nothing but sessions: what runs on what is decided by columns.toml and `crosswarp run`.
 
 nox -s matrix                            the main job: the founding five columns
+nox -s matrix -- --all-cases            with the cases that repeat a cheaper one
 nox -s matrix -- --triton all           every column; everything after -- goes to `crosswarp run`
 nox -s tests / nox -s lint               the harness's own tests; ruff and mypy
 nox -s docs                              docs/ again, from the records and the commands; -- --check only compares

@@ -104,11 +104,13 @@ class AskedSuite(Asked):
     Attributes:
         suite: the folder of its modules; None: crosswarp's own kernels.
         beside: folders that come before the column's own packages.
+        left_out: by kernel, and by `LANE/TARGET`, the cases that do not run.
         preload: by folder, modules that are imported before the first fork; None: of no library.
     """
 
     suite: Optional[str] = None
     beside: Sequence[str] = ()
+    left_out: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     libraries: Optional[LibraryOps] = None
     preload: Optional[Mapping[str, Sequence[str]]] = None
 

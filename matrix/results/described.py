@@ -10,8 +10,8 @@ from typing import Any
 # Runs with the same selection may be merged, and results of an unchanged kernel are reused between them.
 SELECTION: Mapping[str, Any] = {
     "targets": None, "lanes": None, "emulated": None, "sanitize": False, "sample": None, "estimate": False,
-    "batch": False, "warps": None, "modes": None, "kernels": None, "cases": ["*"], "suite": None, "library": None,
-    "check": None, "inductor": None, "requires": None,
+    "batch": False, "warps": None, "modes": None, "kernels": None, "cases": ["*"], "left_out": None, "suite": None,
+    "library": None, "check": None, "inductor": None, "requires": None,
 }  # fmt: skip
 
 

@@ -76,6 +76,10 @@ class Work:
         """The fields that the store keeps of it."""
         return {}
 
+    def holds(self, kernel: str, lane: str, target: str, case: str) -> bool:
+        """Whether it has this case there, of those that its kernels have."""
+        return True
+
     def kernels(self) -> Sequence[str]:
         """The names of its kernels, as far as they are known before a column names them."""
         return ()
@@ -182,6 +186,12 @@ class Plan:
     def _jobs_for(self, items: int) -> int:
         """Workers for so few items: each imports torch first, which takes as long as to run some of them."""
         return max(1, min(self.jobs, items // _WORTH_A_WORKER))
+
+    def has(self, cell: Record) -> bool:
+        """Whether it has the case of this cell, of those of its kernel there."""
+        return any(fnmatchcase(cell.case, glob) for glob in self.cases) and self.work.holds(
+            cell.kernel, cell.lane, cell.target, cell.case
+        )
 
     def parts(self, lane: str) -> list[str]:
         """The parts in which a lane begins: the whole, or each target and mode."""

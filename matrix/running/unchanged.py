@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.results.described import Described
@@ -97,7 +96,7 @@ def take(
             if Coordinate.of(cell) in coordinates:
                 by_item.setdefault(cell.item, []).append(cell)
         for item, cells in by_item.items():
-            asked = any(fnmatchcase(cells[0].case, glob) for glob in plan.cases)
+            asked = plan.has(cells[0])
             # Its cell as a whole comes last.
             if not asked or not any(not cell.config for cell in cells):
                 continue

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import UsageError
-from crosswarp.matrix.facts import columns, named_runs, selection, targets
+from crosswarp.matrix.facts import columns, named_runs, repeats, selection, targets
 from crosswarp.matrix.facts.columns import Column
+from crosswarp.matrix.facts.repeats import Repeats
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import MODES
 from crosswarp.matrix.running import plan
@@ -38,6 +39,8 @@ class Asked:
     batch: bool = False
     # The numbers of warps with which it launches each case again.
     warps: tuple[int, ...] = ()
+    # The cells of crosswarp's own kernels that repeat a cheaper one, where they do not run.
+    left_out: Repeats = field(default_factory=dict)
 
     @property
     def emulates(self) -> bool:
@@ -84,7 +87,14 @@ def asked(options: argparse.Namespace) -> Asked:
         options.estimate,
         options.batch,
         tuple(options.warps or ()),
+        {} if _whole(options, looking) else repeats.load(),
     )
+
+
+def _whole(options: argparse.Namespace, looking: str) -> bool:
+    """Whether every case runs of what was asked for: where anything was, and of a suite of the user's."""
+    named = options.targets or options.lanes or options.kernels or options.cases
+    return bool(options.all_cases or options.suite or named or looking)
 
 
 def _quick(options: argparse.Namespace) -> None:
@@ -135,6 +145,7 @@ def words(options: argparse.Namespace) -> list[str]:
         if getattr(options, name):
             texts[name.replace("_", "-")] = str(getattr(options, name))
     flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
+    flags += ["--all-cases"] if options.all_cases else []
     flags += ["--sample", str(found.sample)] if found.sample else []
     flags += ["--warps", ",".join(map(str, found.warps))] if found.warps else []
     # The settings are in the other machine's checkout as well.

@@ -43,9 +43,19 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         ),
         ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("kernels", "names of kernels (default: all)"),
-        ("cases", "ids of cases of these kernels (default: all)"),
+        (
+            "cases",
+            "ids of cases of these kernels (default: all; in a run that names no kernels, cases, targets or lanes all "
+            "but the repeats)",
+        ),
     ):
         group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    group.add_argument(
+        "--all-cases",
+        action="store_true",
+        help="of crosswarp's own kernels run the repeats too: cases that show on no release what cheaper ones of the "
+        "kernel do not show",
+    )
     group.add_argument(
         "--quick",
         action="store_true",

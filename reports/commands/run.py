@@ -157,6 +157,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 options.requires,
                 beside.folders if beside else {},
                 owner(options, "suite", wanted.suite or Path()),
+                wanted.left_out,
             ),
             columns=tuple(chosen),
             targets=wanted.targets,

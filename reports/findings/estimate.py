@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from crosswarp import kernels
+from crosswarp.matrix.facts import repeats
 from crosswarp.matrix.facts.costs import Costs
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
@@ -98,7 +99,7 @@ class _Seen:
             and record.mode in plan.modes
             and record.target in plan.targets_of(record.lane)
             and any(fnmatchcase(record.kernel, glob) for glob in plan.kernels)
-            and any(fnmatchcase(record.case, glob) for glob in plan.cases)
+            and plan.has(record)
         )
 
 
@@ -122,7 +123,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
                 continue
             # A lane or target that the store has not seen on this column.
             cost = getattr(costs.lanes, lane)
-            cases = _cases(plan, cost.cases)
+            cases = _cases(plan, cost.cases, repeats.place_of(lane, target))
             known = known and cases is not None
             count += (cases or 0) * len(plan.modes)
             seconds += (cases or 0) * len(plan.modes) * cost.seconds
@@ -132,9 +133,13 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     return OfColumn(column, round(count * share), seconds * share / plan.jobs, built, run)
 
 
-def _cases(plan: Plan, cases: int) -> float | None:
-    if Described(plan.describe()).suite:
+def _cases(plan: Plan, cases: int, place: str) -> float | None:
+    described = Described(plan.describe())
+    if described.suite:
         return None
+    if described.selected("left_out"):
+        # Of a run that names nothing, so it has all kernels.
+        return cases - sum(len(places.get(place, ())) for places in repeats.load().values())
     chosen = [one for one in kernels.NAMES if any(fnmatchcase(one, glob) for glob in plan.kernels)]
     return cases * len(chosen) / len(kernels.NAMES)
 

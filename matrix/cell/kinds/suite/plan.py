@@ -135,10 +135,11 @@ def _items(
                 Item(target, lane, mode, name, "import", broken=broken) for mode in spec.modes
             ]
             continue
+        left_out = spec.left_out.get(name, {}).get(f"{lane}/{target}", ())
         cases = [
             case
             for case, globs in loaded
-            if any(fnmatch.fnmatchcase(case, glob) for glob in spec.cases)
+            if case not in left_out and any(fnmatch.fnmatchcase(case, glob) for glob in spec.cases)
             if lane == "interpret" or any(_covers(glob, target, lane) for glob in globs)
         ]
         for case in _share(cases, "/".join((target, lane, name)), spec.shard):

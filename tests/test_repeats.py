@@ -1,0 +1,166 @@
+"""What a run leaves out that names nothing: nothing that the baseline shows is lost with it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from crosswarp.matrix.cell.asked import AskedSuite
+from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
+from crosswarp.matrix.facts import issues, named_runs, repeats, targets
+from crosswarp.matrix.results import baseline, verdict
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.work.suite import Suite
+from crosswarp.reports.commands import asked, run
+
+BASELINE = Path(__file__).parents[1] / "baseline" / "all.json"
+
+
+@pytest.fixture(scope="module")
+def table():
+    return repeats.load()
+
+
+@pytest.fixture(scope="module")
+def records():
+    return [record for record in baseline.read(BASELINE) if record.ran]
+
+
+@pytest.fixture(scope="module")
+def kept(records, table):
+    return [
+        record
+        for record in records
+        if not repeats.left_out(table, record.kernel, record.lane, record.target, record.case)
+    ]
+
+
+def lost(records, kept, shown):
+    """What `shown` says of the records and of none that is kept."""
+    return {one for record in records for one in shown(record)} - {
+        one for record in kept for one in shown(record)
+    }
+
+
+def test_each_kernel_runs_wherever_it_did_for_either_maker_and_in_both_modes(records, kept):
+    def shown(record):
+        yield record.kernel, record.lane, record.target[:2], record.column, record.mode
+
+    assert lost(records, kept, shown) == set()
+    assert len(kept) < len(records) / 2
+
+
+def test_each_known_issue_is_seen_on_each_release_that_has_it_and_so_is_its_fix(records, kept):
+    known = verdict.ByKernel(issues.load())
+
+    def shown(record):
+        issue = verdict.classify(record, known, verdict.triton_of(record))
+        if issue:
+            yield issue.id, record.kernel, record.column, record.mode, record.lane
+        for shim in record.shims:
+            yield shim, record.column
+
+    assert lost(records, kept, shown) == set()
+
+
+def test_an_outcome_that_is_no_failure_is_seen_as_well(records, kept):
+    def shown(record):
+        yield record.kernel, record.lane, record.column, record.mode, record.outcome
+
+    assert lost(records, kept, shown) == set()
+
+
+def test_the_founding_regressions_are_in_it(records, kept):
+    quick = named_runs.load()[named_runs.QUICK]
+
+    def shown(record):
+        if record.kernel in quick.kernels and record.column in quick.columns and record.red:
+            yield record.kernel, record.column, record.target[:2], record.outcome
+
+    found = {one for record in kept for one in shown(record)}
+    assert {kernel for kernel, *_ in found} == {*quick.kernels}
+    assert lost(records, kept, shown) == set()
+
+
+def test_only_what_was_measured_is_left_out(table):
+    measured = {
+        (record.kernel, repeats.place_of(record.lane, record.target), record.case)
+        for record in baseline.read(BASELINE)
+    }
+    left_out = {
+        (kernel, place, case)
+        for kernel, places in table.items()
+        for place, cases in places.items()
+        for case in cases
+    }
+    assert left_out and left_out <= measured
+
+
+@pytest.fixture
+def wanted():
+    """`wanted("--lanes", …)`: the plan's selection, and the options for another machine."""
+
+    def make(*arguments):
+        parser = argparse.ArgumentParser()
+        run.add(parser)
+        options = parser.parse_args(arguments)
+        return asked.asked(options).left_out, asked.words(options)
+
+    return make
+
+
+def test_who_names_nothing_leaves_repeats_out(wanted, table):
+    for arguments in [(), ("--triton", "3.9.0"), ("--modes", "bare"), ("--here",)]:
+        assert wanted(*arguments)[0] == table
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--all-cases",), ("--quick",), ("--lanes", "compile"), ("--targets", "founding"), ("--kernels", "softmax"),
+        ("--cases", "*"), ("--sanitize",), ("--suite", "."),
+    ],
+)  # fmt: skip
+def test_who_names_something_gets_the_whole_of_it(wanted, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("KERNEL = None\n")
+    assert wanted(*arguments)[0] == {}
+
+
+def test_another_machine_leaves_out_the_same(wanted):
+    assert "--all-cases" in wanted("--all-cases")[1]
+    assert wanted(*wanted()[1])[0] == wanted()[0] != {}
+
+
+LEFT_OUT = {"k": {"compile/sm_90": ["b"]}}
+
+
+def test_the_suite_leaves_a_case_out_where_it_repeats_another(tmp_path):
+    spec = Suite(left_out=LEFT_OUT).asked("x", {"modes": ["bare"]})
+    assert isinstance(spec, AskedSuite)
+    loaded = [("a", ("*",)), ("b", ("*",))]
+
+    def cases(lane, target, kernel="k"):
+        return [item.case for item in suite_plan._items(spec, lane, kernel, loaded, {target: ""})]
+
+    assert cases("compile", "sm_90") == ["a"]
+    assert cases("compile", "sm_80") == cases("emulate", "sm_90") == ["a", "b"]
+    # A kernel that was never measured.
+    assert cases("compile", "sm_90", "new") == ["a", "b"]
+
+
+def test_the_plan_says_which_it_leaves_out_and_takes_none_of_them(make_record):
+    def planned(left_out):
+        return plan.Plan(
+            Suite(left_out=left_out), (), {"sm_90": targets.load()["sm_90"]}, lanes=("compile",)
+        )
+
+    partly, whole = planned(LEFT_OUT), planned({})
+    cell = make_record(kernel="k", case="b", lane="compile", target="sm_90")
+    assert whole.has(cell) and not partly.has(cell)
+    assert partly.has(make_record(kernel="k", case="a", lane="compile", target="sm_90"))
+    other = planned({"k": {"compile/sm_90": ["a"]}})
+    names = [one.describe().get("left_out") for one in (whole, partly, other)]
+    assert names[0] is None and len({*names}) == 3
