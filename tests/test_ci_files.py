@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -76,13 +77,25 @@ def scripts():
     return [line for text in texts for line in text.splitlines()]
 
 
+@pytest.fixture(scope="module")
+def command_socket(tmp_path_factory):
+    """Where `prefork.py` finds the command: the steps start it sixty times, each half a second of imports."""
+    path = tmp_path_factory.mktemp("command") / "socket"
+    server = subprocess.Popen([sys.executable, TESTS / "fake_command.py", "--serve", path])
+    while not path.exists() and server.poll() is None:
+        time.sleep(0.05)
+    yield path
+    server.kill()
+    server.wait()
+
+
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(tmp_path, monkeypatch, command_socket):
     """A folder with a library in it, and crosswarp, pip, gh and buildkite-agent that do no harm."""
     folder = tmp_path / "bin"
     folder.mkdir()
     programs = {
-        "crosswarp": f'exec "{sys.executable}" "{TESTS / "fake_command.py"}" "$@"',
+        "crosswarp": f'exec "{sys.executable}" -I -S "{TESTS / "prefork.py"}" "{command_socket}" "$@"',
         "gh": f'exec "{sys.executable}" "{TESTS / "fake_gh.py"}" "$@"',
         "buildkite-agent": 'if [ "$1" = artifact ]; then cp -r "$ARTIFACTS/." "$4"; else cat > annotation.md; fi',
     }

@@ -47,16 +47,18 @@ def kinds(monkeypatch):
     sys.modules.pop("_kinds", None)
 
 
+@pytest.fixture(scope="module")
+def bytecode(tmp_path_factory):
+    return tmp_path_factory.mktemp("bytecode")
+
+
 @pytest.fixture
-def die(fake_run, fake_prepare, monkeypatch):
+def die(fake_run, fake_prepare, bytecode):
     """`die(kernels=("quick",))`: the result of a run of that part of the suite."""
 
     def suite(python, spec):
         # Each child imports the suite: compiled once, and not into the checkout.
-        environ = (
-            f"PYTHONPATH={HERE / 'fake_column'}",
-            f"PYTHONPYCACHEPREFIX={fake_run.folder / 'pyc'}",
-        )
+        environ = (f"PYTHONPATH={HERE / 'fake_column'}", f"PYTHONPYCACHEPREFIX={bytecode}")
         return [
             "/usr/bin/env",
             "-u",

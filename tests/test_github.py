@@ -155,3 +155,7 @@ def test_the_key_is_the_causes_own(make_record, stored):
     )
     other = unexpected(stored([make_record(outcome="crash", fingerprint="g")]))
     assert one[0].key == two[0].key != other[0].key
+    # Wrong numbers look alike in every kernel.
+    wrong = {"outcome": "mismatch", "fingerprint": "mismatch: y wrong"}
+    causes = unexpected(stored([make_record(**wrong), make_record(**wrong, kernel="other")]))
+    assert len({cause.key for cause in causes}) == 2

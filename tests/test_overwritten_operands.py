@@ -27,6 +27,8 @@ LOAD = "	@%p1 ld.global.v2.b64 { %rd13, %rd14 }, [ %rd13 + 0 ];"
             ["	mov.u64 %rd13, 0x0;", "	mov.u64 %rd14, 0x0;", LOAD],
             ["	mov.u64 %rd14, 0x0;", LOAD, "	@!%p1 mov.u64 %rd13, 0x0;"],
         ),
+        # The second reads the result of the first, and no zero.
+        ([ZERO, ADD, ADD.replace("%p2", "%p3")], [ADD, BEHIND, ADD.replace("%p2", "%p3")]),
         # One after the other, of which the second is right.
         (
             [ZERO, ADD, "	mov.u32 %r6, 0x0;", ADD.replace("%r5,", "%r6,")],
