@@ -106,6 +106,11 @@ BODIES = {
         "half: tl.constexpr = BLOCK_M // BLOCK_FACTOR\n    tl.store(x + tl.arange(0, half), 1.0)",
         {"BLOCK_M": "64", "BLOCK_FACTOR": "4"},
     ),
+    "a size that is bounded": (
+        "x, SEQ_LEN: tl.constexpr, DIM: tl.constexpr",
+        "tl.static_assert(SEQ_LEN <= 4, 'long')\n    tl.static_assert(DIM < 33)\n    tl.store(x + SEQ_LEN + DIM, 1.0)",
+        {"SEQ_LEN": "4", "DIM": "32"},
+    ),
     "abbreviated sizes": (
         "x, KV_BLK_SZ: tl.constexpr, PART_SZ: tl.constexpr, GRP_SZ: tl.constexpr",
         "tl.store(x + KV_BLK_SZ + PART_SZ + GRP_SZ, 1.0)", {"KV_BLK_SZ": "64", "PART_SZ": "64", "GRP_SZ": "4"},
@@ -224,6 +229,15 @@ def test_the_block_of_a_descriptor_has_the_sizes_of_the_kernel(tmp_path):
         assert made.assumed and made.value["arguments"][0]["sizes"] == [16, size]
         assert made.value["arguments"][1] == {"value": [16, size]}
     assert len(found.attempts) > 2
+
+
+@pytest.mark.parametrize("before, device", [("", True), ("a = tl.load(a)\n    ", False)])
+def test_a_function_that_takes_blocks_is_no_kernel(tmp_path, before, device):
+    path = tmp_path / "kernels.py"
+    body = f"{before}tl.store(out, tl.sum(tl.dot(a, tl.trans(a))))"
+    path.write_text(f"{HEAD}@triton.jit\ndef k(a, out):\n    {body}\n", "utf-8")
+    (found,) = infer.infer(finding.read(path))
+    assert found.device is device and bool(found.signatures) is not device
 
 
 def test_what_a_heuristic_compares_with_none_is_tried_without_it(tmp_path):

@@ -17,6 +17,7 @@ from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Argument
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
 from crosswarp.matrix.signatures.uses import (
     BITS,
+    BLOCK,
     BYTES,
     CALLED,
     DESCRIPTOR,
@@ -145,6 +146,9 @@ class Assuming:
             given = self._constant(name, use, other)
             if given is None:
                 return None
+            number = given[0].get("value")
+            if use.most is not None and type(number) is int and number > use.most:
+                given = {"value": use.most}, "the kernel asserts that it is no larger"
             return Argument(name, CONSTEXPR, value=given[0], origin=given[1], assumed=True)
         return self._typed(name, use, other)
 
@@ -200,6 +204,10 @@ class Assuming:
         return bool(use.facts & {POINTER, DESCRIPTOR}) or any(
             one.startswith(LOADED) for one in use.facts
         )
+
+    def takes_blocks(self) -> bool:
+        """Whether a parameter is a block of elements, which no launch passes: another function calls this one."""
+        return any(BLOCK in use.facts for use in self.uses.values())
 
     def may_be_none(self, name: str) -> bool:
         """Whether the kernel or one of its heuristics compares it with None."""

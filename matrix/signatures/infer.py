@@ -91,7 +91,8 @@ class _Inference:
             return replace(plain, why=self._wrong)
         if not launches and called and not self._given:
             return replace(plain, part_of=tuple(called))
-        if not launches and kernel.returns and not self._given:
+        returns = kernel.returns or self._assuming.takes_blocks()
+        if not launches and returns and not self._given:
             return replace(plain, device=True)
         if self._given and not any(self._lacking(launch) == [] for launch in launches):
             launches = ()

@@ -111,7 +111,8 @@ class Inferred:
         signatures: with which it is compiled; none where `why` says that it is not.
         why: why it is not checked, in a sentence that ends with a remedy; empty where it is.
         part_of: for a kernel without a launch that others call: their names. Nothing is missing there.
-        device: it returns a value, and no kernel of the file calls it: a function for kernels of other files.
+        device: it returns a value or takes blocks of elements, and no kernel of the file calls it: a function for
+            kernels of other files.
         lacking: why launches were left out beside `signatures`.
     """
 

@@ -16,11 +16,11 @@ from crosswarp.matrix.signatures.source import Kernel, Source
 
 (
     POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT, BYTES,
-    HALVES, UNROLLED,
+    HALVES, UNROLLED, BLOCK,
 ) = (
     "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
     "addresses", "stored integers", "a tuple", "a layout", "bytes", "two bytes each",
-    "iterations that are unrolled",
+    "iterations that are unrolled", "a block of elements",
 )  # fmt: skip
 NAMES = (
     POINTER,
@@ -40,6 +40,7 @@ NAMES = (
     BYTES,
     HALVES,
     UNROLLED,
+    BLOCK,
 )
 LOADED = "*"
 _ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
@@ -94,6 +95,7 @@ class Use:
         numbers: integers that it is compared with.
         elements: how many members of it are used, where it is a tuple.
         beside: how many members a tuple has that is passed to the same call, such as the indices beside strides.
+        most: the largest value that a static_assert lets pass; None where there is none.
     """
 
     facts: set[str] = field(default_factory=set)
@@ -101,6 +103,7 @@ class Use:
     numbers: list[int] = field(default_factory=list)
     elements: int = 0
     beside: int = 0
+    most: int | None = None
 
 
 def uses(source: Source, kernel: Kernel) -> Mapping[str, Use]:
@@ -340,6 +343,15 @@ class _Body:
                 use.facts.add(PIECES)
                 use.elements = max(use.elements, len(node.targets[0].elts))
 
+    def _bound(self, node: ast.expr) -> None:
+        """Notes the largest value of a parameter that an assertion such as ``N <= 4`` lets pass."""
+        if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):
+            return
+        use, most = self.found.get(node.left.id), node.comparators[0]
+        if use is not None and isinstance(most, ast.Constant) and type(most.value) is int:
+            if isinstance(node.ops[0], (ast.Lt, ast.LtE)):
+                use.most = most.value - isinstance(node.ops[0], ast.Lt)
+
     def _truth(self, node: ast.expr) -> None:
         if isinstance(node, (ast.Name, ast.Attribute)):
             self._mark(node, TRUTH)
@@ -424,6 +436,13 @@ class _Body:
         self._look_layouts(node, last, words)
         if "mask" in words:
             self._mark(words["mask"], TRUTH)
+        if last == "dot":
+            for one in node.args[:2]:
+                # A number is no operand of a product of matrices.
+                if isinstance(one, ast.Name) and one.id in self.found and one.id not in self._made:
+                    self.found[one.id].facts.add(BLOCK)
+        if last == "static_assert" and node.args:
+            self._bound(node.args[0])
         if last in _FLOATS:
             for one in node.args:
                 self._mark(one, FLOAT)

@@ -45,7 +45,7 @@ class _Kernel(_Part):
     not_checked: str = Field(description="why not, and what to do; empty: it was")
     part_of: list[str] = Field(description="kernels that call it, where nobody launches it")
     device: bool = Field(
-        description="it returns a value, and no kernel of the file calls it: nothing is compiled"
+        description="it returns a value or takes blocks, and no kernel calls it: nothing is compiled"
     )
     left_out: list[str] = Field(description="launches of which too little is known")
     signatures: list[_Signature]
