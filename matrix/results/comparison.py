@@ -22,7 +22,7 @@ that and are no failure (`REPORTED`): `predicted-slower` and `predicted-faster` 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -119,7 +119,9 @@ class Comparison:
         )
 
 
-_SAME = Comparison("same")
+# Without details; most comparisons of a run are one of these.
+_plain = cache(Comparison)
+_SAME = _plain("same")
 _COMPARED: dict[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any], Comparison]] = {}
 
 
@@ -138,36 +140,39 @@ class Pair(NamedTuple):
 
 def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> Comparison:
     """The comparison of two results of one cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
-    if before is not None and after is not None and _plainly_passed(before, after):
-        return _of_passes(before, after, pace)
     shown = _shows(before), _shows(after)
     if "not run" in shown:
-        return Comparison("unknown")
+        return _plain("unknown")
     outcome = _RULES[shown]
     if outcome == "regressed" and after is not None and _was_hurried(after):
         return Comparison("unknown", note=HURRIED)
     if before is None or after is None:
-        return Comparison(outcome)
+        return _plain(outcome)
     if shown == ("red", "red"):
         cause = (before.outcome, before.fingerprint)
-        return Comparison("same" if cause == (after.outcome, after.fingerprint) else outcome)
+        return _plain("same" if cause == (after.outcome, after.fingerprint) else outcome)
     if shown == ("passed", "left out"):
         what = after.config or "the case"
         return Comparison(outcome, (Change("configs", what, "kept", "left out"),))
     if shown != ("passed", "passed"):
-        return Comparison(outcome)
+        return _plain(outcome)
     return _of_passes(before, after, pace)
 
 
-def _plainly_passed(before: Record, after: Record) -> bool:
-    """Whether both passed and nothing else is reported, as for most cells."""
-    return before.outcome == "pass" == after.outcome and not (before.reason or after.reason)
+def _state(record: Record) -> Any:
+    """Equal for two records of one cell that are the same, however closely they are compared."""
+    if record.red:
+        return record.outcome, record.fingerprint
+    if record.outcome == "unsupported":
+        return record.outcome, record.reason
+    if record.outcome == "pass" and not record.reason and "timing" not in record.resources:
+        # As most cells of a baseline: equal cells are one object.
+        return id(record.resources)
+    # Equal to nothing.
+    return object()
 
 
 def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
-    if before.resources is after.resources and "timing" not in before.resources:
-        # As most cells of a baseline: equal cells are one object.
-        return _SAME
     if "outputs" in before.resources:
         return _both_passed(before, after, pace)
     # Without numbers their resources say all, and many cells of a run are couples of the same two.
@@ -183,6 +188,10 @@ def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
 
 
 def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
+    if before.resources.keys() == after.resources.keys() == {"launches"}:
+        # As in a baseline: nothing was timed, estimated or computed.
+        judged = _of_changes(grown(before, after))
+        return _with_reported(judged, compile_time.slower(before, after, pace))
     other_numbers, note = numbers.changed(before, after)
     judged = _judged(before, after)
     if note and not judged.note:
@@ -197,13 +206,20 @@ def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
 
 
 def _judged(before: Record, after: Record) -> Comparison:
-    changes = grown(before, after)
-    if any(not change.told for change in changes):
-        return Comparison("resource-regressed", changes)
+    judged = _of_changes(grown(before, after))
+    if judged.outcome == "resource-regressed":
+        return judged
     change, note = slower(before, after)
     if change:
-        return Comparison("slower", (change, *changes))
-    return Comparison("changed" if changes else "same", changes, note)
+        return Comparison("slower", (change, *judged.changes))
+    return replace(judged, note=note) if note else judged
+
+
+def _of_changes(changes: tuple[Change, ...]) -> Comparison:
+    if not changes:
+        return _SAME
+    told = all(change.told for change in changes)
+    return Comparison("changed" if told else "resource-regressed", changes)
 
 
 def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Comparison:
@@ -255,6 +271,11 @@ class Cells:
         }
 
     @cached_property
+    def states(self) -> Set[tuple[int, Any]]:
+        """Each cell with its state. A cell is the same on two sides where the states are equal; else it may be."""
+        return {(cell, _state(record)) for cell, record in self.records.items()}
+
+    @cached_property
     def seconds(self) -> Mapping[int, float]:
         """CPU seconds of the cells of which all was compiled anew."""
         totals = ((cell, compile_time.total(record)) for cell, record in self.records.items())
@@ -262,20 +283,25 @@ class Cells:
 
 
 def paired(
-    before: Cells, after: Cells, unreached: tuple[Collection[str], Collection[str]] = ((), ())
+    before: Cells,
+    after: Cells,
+    unreached: tuple[Collection[str], Collection[str]] = ((), ()),
+    differing: bool = False,
 ) -> list[Pair]:
-    """As `pairs`."""
+    """As `pairs`. `differing`: without cells of equal states, which are most, and are the same."""
     old, new = before.records, after.records
     pace = compile_time.pace(before.seconds, after.seconds)
     across = before.across_columns
+    equal = {cell for cell, _ in before.states & after.states}
     made = []
     for cell, now in new.items():
-        was = old.get(cell)
-        made.append(
-            _of_one_side(None, now, across, unreached[0])
-            if was is None
-            else Pair(was, now, compare(was, now, pace))
-        )
+        if cell in equal:
+            if not differing:
+                made.append(Pair(old[cell], now, _SAME))
+        elif (was := old.get(cell)) is None:
+            made.append(_of_one_side(None, now, across, unreached[0]))
+        else:
+            made.append(Pair(was, now, compare(was, now, pace)))
     made += [
         _of_one_side(was, None, across, unreached[1])
         for cell, was in old.items()

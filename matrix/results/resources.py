@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from crosswarp.matrix.facts import targets
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.results.figures import KINDS, Figures, launches
+from crosswarp.matrix.results.figures import KINDS, Figures, launches, once_a_list
 from crosswarp.matrix.results.occupancy import resident_warps
 from crosswarp.matrix.results.record import Record
 
@@ -88,6 +89,8 @@ THRESHOLDS = (
     ),
 )  # fmt: skip
 _BY_METRIC = {threshold.metric: threshold for threshold in THRESHOLDS}
+_CODE = len(THRESHOLDS)
+_VALUES = (*_BY_METRIC, "kind", "barriers", "exchanges")
 # Memory that belongs to one thread.
 _LOCAL = ("stack", "spills", "scratch")
 # Bytes a thread: of the stack as it is, of a spilled register four.
@@ -125,37 +128,51 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
     if before.resources.get("launches") == after.resources.get("launches"):
         # As most of two runs are.
         return ()
-    old, new = launches(before), launches(after)
+    old, new = _by_launch(before), _by_launch(after)
     target = _targets().get(after.target)
     changes: list[Change] = []
-    for (kernel, warps), now in sorted(new.items()):
-        then = old.get((kernel, warps), [])
-        what = f"{kernel}, {warps} warps"
+    for launch, now in new.items():
+        then = old.get(launch, [])
         # A configuration more or less: they cannot be matched, so the worst stands for all.
-        couples = (
-            list(zip(then, now)) if len(then) == len(now) else [(_worst(then), _worst(now))]
-        )  # fmt: skip
+        couples = zip(then, now) if len(then) == len(now) else [(_worst(then), _worst(now))]
         for was, is_now in couples:
-            if was != is_now:
-                changes += _of_launch(what, warps, was, is_now, target)
+            if was.values != is_now.values:
+                changes += _of_launch(launch, was, is_now, target)
     if not changes:
         return ()
     # A stable sort: worse changes first.
     return tuple(sorted(dict.fromkeys(changes), key=lambda change: bool(change.told)))
 
 
+class _Launch(NamedTuple):
+    figures: Figures
+    # Those with a threshold, in that order, then the kind, the barriers and the exchanges.
+    values: tuple[Any, ...]
+
+
+def _launch(figures: Figures) -> _Launch:
+    return _Launch(figures, tuple(map(figures.get, _VALUES)))
+
+
+@once_a_list
+def _by_launch(record: Record) -> Mapping[tuple[str, int], list[_Launch]]:
+    """The launches of each kernel and number of warps, by name."""
+    return {key: list(map(_launch, each)) for key, each in sorted(launches(record).items())}
+
+
 def _of_launch(
-    what: str, warps: int, was: Figures, now: Figures, target: Target | None
-) -> Iterator[Change]:
-    for threshold in THRESHOLDS:
-        name = threshold.metric
-        a, b = was.get(name), now.get(name)
-        if a is None or b is None or a == b:
+    launch: tuple[str, int], was: _Launch, now: _Launch, target: Target | None
+) -> list[Change]:
+    kernel, warps = launch
+    what = f"{kernel}, {warps} warps"
+    changes = []
+    for threshold, a, b in zip(THRESHOLDS, was.values, now.values, strict=False):
+        if a == b or a is None or b is None:
             continue
-        remark = ""
+        name, remark = threshold.metric, ""
         if threshold.passed_by(a, b):
             traded = name == "registers" or name in _LOCAL
-            remark = _trade(warps, was, now, target) if traded else ""
+            remark = _trade(warps, was.figures, now.figures, target) if traded else ""
         elif threshold.appears and a == 0 < b:
             remark = f"up to {threshold.above} {threshold.unit} are nothing by themselves"
         elif name == "shared":
@@ -164,8 +181,10 @@ def _of_launch(
                 continue
         else:
             continue
-        yield Change(name, what, a, b, threshold.unit, remark)
-    yield from _of_code(what, was, now)
+        changes.append(Change(name, what, a, b, threshold.unit, remark))
+    if was.values[_CODE:] != now.values[_CODE:]:
+        changes += _of_code(what, was.figures, now.figures)
+    return changes
 
 
 def _of_code(what: str, was: Figures, now: Figures) -> Iterator[Change]:
@@ -243,14 +262,17 @@ def _of_shared(before: float, after: float, target: Target | None) -> str:
     return f"{after - before:,g} bytes more" if after - before >= SHARED_GROWS else ""
 
 
-def _worst(figures: Sequence[Figures]) -> Figures:
+def _worst(launches: Sequence[_Launch]) -> _Launch:
     worst: Figures = {}
+    figures = [launch.figures for launch in launches]
     for threshold in THRESHOLDS:
         values = [launch[threshold.metric] for launch in figures if threshold.metric in launch]
         if values:
             worst[threshold.metric] = min(values) if threshold.falls else max(values)
     kinds = [launch["kind"] for launch in figures if "kind" in launch]
-    return {**worst, "kind": min(kinds, key=KINDS.__getitem__)} if kinds else worst
+    if kinds:
+        worst["kind"] = min(kinds, key=KINDS.__getitem__)
+    return _launch(worst)
 
 
 @functools.cache

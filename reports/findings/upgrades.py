@@ -33,14 +33,14 @@ class Upgrades:
         self._numbers: dict[tuple[str, ...], int] = {}
 
     def upgrade(self, before: str, after: str) -> Diff:
-        """The differences from one column to another, by root cause."""
+        """The differences from one column to another, by root cause. Its pairs are of cells that may differ."""
         view, short = self._view, self._short
         sides = [
             Side("", view.by_column[one], one, whose=view.run.described.whose)
             for one in (before, after)
         ]
         pairs = comparison.paired(
-            self._of(before), self._of(after), (short & {before}, short & {after})
+            self._of(before), self._of(after), (short & {before}, short & {after}), differing=True
         )
         return grouped(sides[0], sides[1], pairs, self._explained, view.reproducers)
 

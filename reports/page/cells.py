@@ -15,7 +15,7 @@ from crosswarp.matrix.results.comparison import OUTCOMES, THRESHOLDS
 from crosswarp.matrix.results.figures import launches, once_a_list
 from crosswarp.matrix.results.record import MODES, RED, Record
 from crosswarp.matrix.results.vocabulary import WORST
-from crosswarp.reports.page.model import Column, Kernel, Model
+from crosswarp.reports.page.model import Column, Kernel, Model, Place, place_of
 from crosswarp.reports.page.text import block, line, web
 
 CHANGES = tuple(outcome for outcome in OUTCOMES if outcome not in ("same", "unknown"))
@@ -30,18 +30,13 @@ FIELDS = (
 # The index of a mode among the modes, and of an outcome among the outcomes: no name is in both.
 _NUMBERS = {name: number for names in (MODES, WORST) for number, name in enumerate(names)}
 
-Place = tuple[str, str, str, str]
-
 
 def grid(model: Model) -> dict[str, Any]:
     """All data of the first view, without the messages."""
-    outcomes: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     counts: dict[tuple[str, str], list[Counter[str]]] = defaultdict(lambda: [Counter(), Counter()])
-    for record in model.view.records:
-        mode = MODES.index(record.mode)
-        outcomes[_place(record)][mode] |= 1 << WORST.index(record.outcome)
-        counts[record.lane, record.target][mode][record.outcome] += 1
-    changes = _changes(model)
+    for (_, lane, target, mode), tally in model.view.tallies.items():
+        counts[lane, target][MODES.index(mode)].update(tally)
+    outcomes, changes = model.outcomes, _changes(model)
     return {
         "outcomes": WORST,
         "red": RED,
@@ -172,10 +167,14 @@ def _figures(record: Record) -> list[float | None] | int:
 def _worst(record: Record) -> list[float | None] | None:
     """The worst launch's figure of each metric; None where no metric has any."""
     each = [figures for couples in launches(record).values() for figures in couples]
-    worst = [
-        worst_of([figures[metric] for figures in each if metric in figures], default=None)
-        for metric, worst_of in _WORST
-    ]
+    if len(each) == 1:
+        # As of most cells.
+        worst = list(map(each[0].get, METRICS))
+    else:
+        worst = [
+            worst_of([figures[metric] for figures in each if metric in figures], default=None)
+            for metric, worst_of in _WORST
+        ]
     return worst if any(figure is not None for figure in worst) else None
 
 
@@ -187,13 +186,9 @@ def _changes(model: Model) -> dict[Place, list[int]]:
         for pair in model.upgrades[before.id, column.id].pairs if before else ():
             if pair.after is not None and pair.comparison.outcome in CHANGES:
                 bit = 1 << CHANGES.index(pair.comparison.outcome)
-                found[_place(pair.after)][MODES.index(pair.after.mode)] |= bit
+                found[place_of(pair.after)][MODES.index(pair.after.mode)] |= bit
     return found
 
 
 def _cell(outcomes: list[int] | None, changes: list[int]) -> list[int] | int:
     return [*outcomes, *changes] if outcomes else 0
-
-
-def _place(record: Record) -> Place:
-    return (record.lane, record.target, record.kernel, record.column)

@@ -10,12 +10,16 @@ from functools import cached_property
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.comparison import HEAVIER
-from crosswarp.matrix.results.record import LANES, Record
+from crosswarp.matrix.results.record import LANES, MODES, Record
+from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import upgrades
 from crosswarp.reports.findings.diff import Diff, Group
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
+
+_MODES = {mode: number for number, mode in enumerate(MODES)}
+_BITS = {outcome: 1 << number for number, outcome in enumerate(WORST)}
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,14 @@ class Kernel:
     slug: str
     # Whether it is one of ours that do nothing but show a known issue.
     shows_issue: bool
+
+
+# Lane, target, kernel and column: a square of a grid.
+Place = tuple[str, str, str, str]
+
+
+def place_of(record: Record) -> Place:
+    return (record.lane, record.target, record.kernel, record.column)
 
 
 class Model:
@@ -90,7 +102,16 @@ class Model:
             place = planned.index(target) if target in planned else len(planned)
             return (LANES.index(lane) if lane in LANES else len(LANES), place, target)
 
-        return sorted(self.view.by_place, key=order)
+        places = {(lane, target): None for _, lane, target, _ in self.view.tallies}
+        return sorted(places, key=order)
+
+    @cached_property
+    def outcomes(self) -> Mapping[Place, Sequence[int]]:
+        """The outcomes of each place, without and with compat: a bit for each, the worst the lowest."""
+        outcomes: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
+        for record in self.view.records:
+            outcomes[place_of(record)][_MODES[record.mode]] |= _BITS[record.outcome]
+        return dict(outcomes)
 
     @cached_property
     def upgrades(self) -> Mapping[tuple[str, str], Diff]:

@@ -24,21 +24,19 @@ MAX_SEEN = 4
 
 def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
     mine = model.view.by_kernel[kernel.name]
-    worst: dict[tuple[str, ...], int] = {}
-    for record in mine:
-        place = (record.lane, record.target, record.column, record.mode)
-        worst[place] = min(worst.get(place, len(WORST)), WORST.index(record.outcome))
-
-    def mark(*place: str) -> str:
-        return WORST[worst[place]] if place in worst else ""
-
-    here = {(record.lane, record.target) for record in mine}
-    rows = [
+    places = [
         (lane, target, [
-            (column, mark(lane, target, column.id, "bare"), mark(lane, target, column.id, "shimmed"))
+            model.outcomes.get((lane, target, kernel.name, column.id), (0, 0))
             for column in model.columns
         ])
-        for lane, target in model.grids if (lane, target) in here
+        for lane, target in model.grids
+    ]  # fmt: skip
+    rows = [
+        (lane, target, [
+            (column, *map(_worst, outcomes))
+            for column, outcomes in zip(model.columns, each, strict=True)
+        ])
+        for lane, target, each in places if any(map(any, each))
     ]  # fmt: skip
     return {
         "kernel": kernel,
@@ -51,6 +49,11 @@ def kernel(model: Model, kernel: Kernel) -> dict[str, Any]:
         "cases": sorted({record.case for record in mine} - {"*"}),
         "command": model.command(kernel.name),
     }
+
+
+def _worst(outcomes: int) -> str:
+    """The outcome with the lowest bit; nothing where there is none."""
+    return WORST[(outcomes & -outcomes).bit_length() - 1] if outcomes else ""
 
 
 def column(model: Model, column: Column) -> dict[str, Any]:

@@ -164,6 +164,8 @@ class _Renderer:
             loader=FileSystemLoader(HERE / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
+            # They do not change while a page is made, which asks for each several hundred times.
+            auto_reload=False,
             trim_blocks=True,
             lstrip_blocks=True,
             finalize=_clean,
