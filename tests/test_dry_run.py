@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import namedtuple
 
 import pytest
 
 from crosswarp import kernels
-from crosswarp.matrix.facts import costs
+from crosswarp.matrix.facts import costs, repeats
 from crosswarp.matrix.results.store import Store
 
 CHOSEN = ("--columns", "triton-3.2.0,triton-3.6.0", "--targets", "sm_90", "--lanes", "compile")
@@ -44,6 +45,43 @@ def test_what_no_store_knows_has_a_source_and_a_date(dry):
     one = dry("--kernels", kernels.SUITE[0])
     assert f"about {round(lane.cases * 2 / len(kernels.NAMES)) * 2} cells" in one
     assert not dry.store.exists() and not dry.work.exists()
+
+
+def test_a_run_that_names_nothing_has_the_cases_that_are_no_repeats(dry, command):
+    def cells(*arguments):
+        where = (
+            "--work",
+            str(dry.work),
+            "--store",
+            str(dry.store),
+            "--triton",
+            "3.9.0",
+            *arguments,
+        )
+        out = " ".join(command("run", "--dry-run", "--jobs", "1", *where)[1].split())
+        return re.search(r"about ([0-9,]+) cells.* (\d+) min", out)
+
+    known = costs.load().lanes
+    some, all_of_them = cells(), cells("--all-cases")
+    count = 2 * (3 * known.compile.cases + known.emulate.cases + known.interpret.cases)
+    left_out = sum(len(cases) for places in repeats.load().values() for cases in places.values())
+    assert all_of_them[1] == f"{count:,}" and some[1] == f"{count - 2 * left_out:,}"
+    assert int(some[2]) < int(all_of_them[2]) / 2
+
+
+def test_a_release_may_take_less_than_the_others(dry):
+    def minutes(release):
+        out = dry("--jobs", "1", "--columns", release, "--modes", "bare")
+        return int(re.search(r"to build [0-9]+ ([0-9]+) min", out)[1])
+
+    known = costs.load().releases
+    assert (
+        known.factor("here-triton-2.3.1")
+        == known.factors["2.3.1"]
+        < 1
+        == known.factor("triton-3.9.0")
+    )
+    assert minutes("triton-2.3.1") < minutes("triton-3.9.0")
 
 
 def test_the_store_knows_better(dry, make_record):

@@ -48,6 +48,38 @@ def test_plain_lines_tell_the_place_and_the_rest(clock):
     ]  # fmt: skip
 
 
+def lanes(compiled, emulated):
+    return {
+        "compile": progress.Expected(compiled, 2.0),
+        "emulate": progress.Expected(emulated, 1.0),
+    }
+
+
+def test_the_rest_is_that_of_all_lanes_and_columns_where_they_are_weighed(clock):
+    out = io.StringIO()
+    shown = progress.PlainProgress(out)
+    shown.begins(2)
+    shown.expects({"a": lanes(99, 50), "b": lanes(200, 100)})
+    # Nobody knows how long an environment takes.
+    shown.preparing("a")
+    clock.now += 500
+    shown.column("a", "a")
+    shown.planned("a", "compile", 100)
+    for _ in range(75):
+        clock.now += 1
+        shown.item("a", "sm_90/compile/bare/kernel/case")
+    # In 62 s what is expected to take 124 of 750.
+    assert out.getvalue().splitlines()[-1] == "a: 62 of 150 cases, about 5 min left for all columns"
+    shown.planned("a", "emulate", 10)
+    for _ in range(25):
+        clock.now += 2
+        shown.item("a", "sm_90/compile/bare/kernel/case")
+    assert out.getvalue().splitlines()[-1].startswith("a: 100 of 110 cases, ")
+    shown.column_done("a", {"pass": 100}, 125.0)
+    # In 125 s what is expected to take 200 of 710.
+    assert out.getvalue().splitlines()[-1] == "1 more columns, about 5 min left for all columns"
+
+
 def test_a_bar_says_what_it_waits_for_and_never_counts_to_a_question_mark():
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=200, color_system=None)

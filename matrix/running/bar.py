@@ -20,7 +20,7 @@ from rich.text import Text
 
 from crosswarp.matrix.printable import printable
 from crosswarp.matrix.results.record import RED, Record
-from crosswarp.matrix.running.progress import Phases, counts, left
+from crosswarp.matrix.running.progress import Expectations, Phases, counts
 
 
 class BarProgress:
@@ -40,12 +40,16 @@ class BarProgress:
     def begins(self, columns: int) -> None:
         self._phases.begins(columns)
 
+    def expects(self, expected: Expectations) -> None:
+        self._phases.expects(expected)
+
     def preparing(self, column: str) -> None:
         self._phases.next()
         self._show(column, "preparing its environment")
 
     def column(self, column: str, label: str) -> None:
         self._planned, self._red = 0, Counter()
+        self._phases.runs()
         self._show(label, "importing Triton and its cases")
 
     def _show(self, label: str, phase: str) -> None:
@@ -53,15 +57,19 @@ class BarProgress:
             self._progress.remove_task(self._task)
         place = self._phases.place
         self._task = self._progress.add_task(
-            printable(label), total=None, red="", phase=f"{phase}{f' ({place})' if place else ''}"
-        )
+            printable(label), total=None, red="", phases=self._phases,
+            phase=f"{phase}{f' ({place})' if place else ''}",
+        )  # fmt: skip
 
     def planned(self, column: str, lane: str, items: int) -> None:
         self._planned += items
+        self._phases.planned(column, lane, items)
         if self._task is not None:
-            self._progress.update(self._task, total=self._planned, phase=self._phases.place)
+            cases = self._phases.cases(column, self._planned)
+            self._progress.update(self._task, total=cases, phase=self._phases.place)
 
     def item(self, column: str, item: str) -> None:
+        self._phases.item(column, item)
         if self._task is not None:
             self._progress.advance(self._task)
 
@@ -85,7 +93,8 @@ class _Counted(ProgressColumn):
     def render(self, task: Task) -> Text:
         if task.total is None:
             return Text("")
-        time_left = left(int(task.completed), int(task.total), task.elapsed or 0.0)
+        phases: Phases = task.fields["phases"]
+        time_left = phases.left(int(task.completed), int(task.total), task.elapsed or 0.0)
         return Text(
             f"{int(task.completed)}/{int(task.total)}{f', {time_left}' if time_left else ''}"
         )

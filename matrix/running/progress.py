@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
 from crosswarp.matrix.printable import printable
@@ -36,7 +38,7 @@ def counts(outcomes: Mapping[str, int]) -> str:
     )
 
 
-def left(done: int, of: int, seconds: float) -> str:
+def left(done: float, of: float, seconds: float) -> str:
     """`about 4 min left`, as it has gone so far; empty while too little is known."""
     if done < max(1, _LEAST_SHARE * of) or seconds < _LEAST_SECONDS or done >= of:
         return ""
@@ -44,12 +46,55 @@ def left(done: int, of: int, seconds: float) -> str:
     return f"about {rest:.0f} s left" if rest < 90 else f"about {rest / 60:.0f} min left"
 
 
+@dataclass
+class Expected:
+    """A lane of a column: how many cases it has, and the seconds of each in one process."""
+
+    cases: float
+    seconds: float
+
+
+# By column and lane.
+Expectations = Mapping[str, Mapping[str, Expected]]
+
+
 class Phases:
-    """Where a run stands: which column of how many, and how long the earlier ones took."""
+    """Where a run stands: which column of how many, and how long the rest takes at the pace of what is done."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._columns = self._place = 0
+        self._lanes: dict[tuple[str, str], Expected] = {}
+        self._done: Counter[tuple[str, str]] = Counter()
+
+    def expects(self, expected: Expectations) -> None:
+        """Weigh the cases of each column and lane, those too that nobody has counted yet."""
+        self._lanes = {
+            (column, lane): replace(one)
+            for column, lanes in expected.items()
+            for lane, one in lanes.items()
+        }
+
+    def planned(self, column: str, lane: str, items: int) -> None:
+        if (column, lane) in self._lanes:
+            self._lanes[column, lane].cases = items
+
+    def item(self, column: str, item: str) -> None:
+        self._done[column, item.split("/", 2)[1] if "/" in item else ""] += 1
+
+    def cases(self, column: str, planned: int) -> int:
+        """How many cases a column has, those of lanes that have not begun as they are expected."""
+        mine = [one.cases for (name, _), one in self._lanes.items() if name == column]
+        return max(planned, round(sum(mine)))
+
+    def left(self, done: int, planned: int, seconds: float) -> str:
+        """The time left of the whole run where its columns are weighed, else of these cases."""
+        if not self._lanes:
+            return left(done, planned, seconds)
+        of = sum(one.cases * one.seconds for one in self._lanes.values())
+        known = [min(self._done[key], one.cases) * one.seconds for key, one in self._lanes.items()]
+        time_left = left(sum(known), of, time.monotonic() - self._began)
+        return f"{time_left} for all columns" if time_left and self._columns > 1 else time_left
 
     def begins(self, columns: int) -> None:
         self._began = time.monotonic()
@@ -58,6 +103,11 @@ class Phases:
     def next(self) -> None:
         self._place += 1
 
+    def runs(self) -> None:
+        """A column begins to run. What its environment took before the first one says nothing of the rest."""
+        if not self._done:
+            self._began = time.monotonic()
+
     @property
     def place(self) -> str:
         return f"column {self._place} of {self._columns}" if self._columns > 1 else ""
@@ -65,8 +115,9 @@ class Phases:
     @property
     def rest(self) -> str:
         """The columns and time left of the whole run, estimated from the columns that have ended."""
-        time_left = left(self._place, self._columns, time.monotonic() - self._began)
-        return f"{self._columns - self._place} more columns, {time_left}" if time_left else ""
+        time_left = self.left(self._place, self._columns, time.monotonic() - self._began)
+        more = self._columns - self._place
+        return f"{more} more columns, {time_left}" if more and time_left else ""
 
 
 class PlainProgress:
@@ -85,24 +136,32 @@ class PlainProgress:
     def begins(self, columns: int) -> None:
         self._phases.begins(columns)
 
+    def expects(self, expected: Expectations) -> None:
+        self._phases.expects(expected)
+
     def preparing(self, column: str) -> None:
         self._phases.next()
 
     def column(self, column: str, label: str) -> None:
         self._done = self._planned = 0
         self._began = time.monotonic()
+        self._phases.runs()
         place = self._phases.place
         self.say(f"{label}: running{f' ({place})' if place else ''}")
 
     def planned(self, column: str, lane: str, items: int) -> None:
         self._planned += items
+        self._phases.planned(column, lane, items)
 
     def item(self, column: str, item: str) -> None:
         self._done += 1
+        self._phases.item(column, item)
         if time.monotonic() - self._spoke > _QUIET_SECONDS:
-            time_left = left(self._done, self._planned, time.monotonic() - self._began)
+            seconds = time.monotonic() - self._began
+            time_left = self._phases.left(self._done, self._planned, seconds)
             more = f", {time_left}" if time_left else ""
-            self.say(f"{column}: {self._done} of {self._planned} cases{more}")
+            of = self._phases.cases(column, self._planned)
+            self.say(f"{column}: {self._done} of {of} cases{more}")
 
     def cell(self, cell: Record) -> None:
         pass

@@ -18,7 +18,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import costs, validators
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, check_shard, default_jobs
-from crosswarp.matrix.running.progress import progress
+from crosswarp.matrix.running.progress import Expectations, progress
 from crosswarp.matrix.running.revision import revision
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.work.suite import Suite
@@ -207,10 +207,21 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
                 here=bool(options.here),
                 remove=options.environments == "remove",
             )
+            shown.expects(_expected(planned, store))
             result = runner()
             ended = view(store, known, result.run)
     colour.show(summary(ended, True) if options.verbose else ending(ended))
     return result.exit_code
+
+
+def _expected(planned: Plan, store: Store) -> Expectations:
+    """The cases of each column by lane; none where a column's are not known, or some may not have to run again."""
+    if store.runs() and not planned.fresh:
+        return {}
+    columns = estimate.estimate(planned, store, costs.load(), {}, 0).columns
+    if any(column.cells is None for column in columns):
+        return {}
+    return {column.column: column.lanes for column in columns}
 
 
 def _dry_run(options: argparse.Namespace, planned: Plan) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Run, Store
 from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running.progress import Expected
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class OfColumn:
     built: bool
     # The run that they are of; None where they are defaults.
     run: int | None = None
+    # By lane; none where a lane's cases are not known.
+    lanes: Mapping[str, Expected] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,23 +117,33 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         cells[record.lane, record.target].append(record)
-    count, seconds, known = 0.0, 0.0, True
+    kept = bool(Described(plan.describe()).selected("left_out"))
+    factor = costs.releases.factor(column)
+    count, known = 0.0, True
+    lanes: dict[str, Expected] = {}
     for lane in plan.lanes:
+        items, seconds = 0.0, 0.0
         for target in plan.targets_of(lane):
             if mine := cells.get((lane, target)):
                 count += len(mine)
+                items += len({record.item for record in mine})
                 seconds += sum(record.seconds for record in mine)
                 continue
             # A lane or target that the store has not seen on this column.
             cost = getattr(costs.lanes, lane)
             cases = _cases(plan, cost.cases, repeats.place_of(lane, target))
             known = known and cases is not None
-            count += (cases or 0) * len(plan.modes)
-            seconds += (cases or 0) * len(plan.modes) * cost.seconds
+            here = (cases or 0) * len(plan.modes)
+            count += here
+            items += here
+            seconds += here * factor * (cost.kept if kept else cost.seconds)
+        if items:
+            lanes[lane] = Expected(items, seconds / items)
     share = 1 / plan.shard[1] if plan.shard else 1
     if not known:
         return OfColumn(column, None, None, built, run)
-    return OfColumn(column, round(count * share), seconds * share / plan.jobs, built, run)
+    whole = sum(one.cases * one.seconds for one in lanes.values())
+    return OfColumn(column, round(count * share), whole * share / plan.jobs, built, run, lanes)
 
 
 def _cases(plan: Plan, cases: int, place: str) -> float | None:
