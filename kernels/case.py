@@ -28,6 +28,12 @@ FEATURES = (
     "math-method", "nan", "reserved-option", "reverse-scan", "scan-of-tuple", "tensor-descriptor", "tl-range",
     "tl-range-flatten", "tuple-argument",
 )  # fmt: skip
+# Triton's names of element types, as torch has them.
+TORCH = {
+    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
+    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
+    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

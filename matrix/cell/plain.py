@@ -132,10 +132,15 @@ def attribute(value: Any, name: str) -> Any:
 _MOST_DECORATORS = 50
 
 
-def below_decorators(thing: Any) -> Any:
-    """The function below a kernel's decorators, each of which keeps the next as `fn`."""
+def below_decorators(thing: Any, kind: type = object) -> Any:
+    """The function below a kernel's decorators, each of which keeps the next as `fn`; the last of `kind` above it."""
     for _ in range(_MOST_DECORATORS):
-        if attribute(thing, "__code__") is not None or attribute(thing, "fn") is None:
+        below = attribute(thing, "fn")
+        if (
+            attribute(thing, "__code__") is not None
+            or below is None
+            or not issubclass(type(below), kind)
+        ):
             break
-        thing = attribute(thing, "fn")
+        thing = below
     return thing

@@ -12,6 +12,7 @@ import triton.language as tl
 from targets import SM_90
 
 from crosswarp.compat.isolate import run_isolated
+from crosswarp.kernels.case import TORCH
 from crosswarp.matrix.cell.kinds.check import importing, launching, observing
 from crosswarp.matrix.cell.standins import virtual_gpu
 
@@ -298,14 +299,14 @@ def test_a_heuristic_makes_no_large_block_of_a_number():
         assert kernel.given == [number]
 
 
-@pytest.mark.parametrize("element", sorted(launching.TORCH))
+@pytest.mark.parametrize("element", sorted(TORCH))
 def test_pointers_are_aligned_as_told(element):
-    if not hasattr(torch, launching.TORCH[element]):
+    if not hasattr(torch, TORCH[element]):
         pytest.skip(f"torch {torch.__version__} has no {element}")
     for hint, aligned in (("16", True), ("any", False)):
         made = launching.argument(None, {"type": f"*{element}", "hint": hint, "value": None})
         assert (made.data_ptr() % 16 == 0) is aligned
-        assert made.dtype == getattr(torch, launching.TORCH[element])
+        assert made.dtype == getattr(torch, TORCH[element])
 
 
 def test_a_file_that_reads_itself_is_imported(in_fork, tmp_path):

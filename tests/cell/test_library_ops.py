@@ -105,7 +105,13 @@ def test_tuning_is_limited_to_the_first_configurations_and_the_last(ops, in_fork
 
 
 def test_an_op_becomes_a_case_of_each_release_that_has_it(ops):
-    made = ops.kernel("lib_x", "lib", (ops.Op("old", None), ops.Op("new", None, ">=2.0")))
+    def old():
+        pass
+
+    def new():
+        pass
+
+    made = ops.kernel("lib_x", "lib", (old, new), {"new": ">=2.0"})
     assert [case.id for case in made.cases] == ["old-1.0", "old-2.0", "new-2.0"]
 
 

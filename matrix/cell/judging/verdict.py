@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
 from crosswarp.compat.errors import CompilerCrashed
-from crosswarp.compat.isolate import Raised
+from crosswarp.compat.isolate import Outcome, Raised
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.plain import attribute, clean, text_of, type_name
 from crosswarp.matrix.cell.stream import shortened
@@ -128,6 +128,15 @@ def of_death(kind: str, reason: str, output: str, text: str = "", phase: str = "
     )
     verdict.message = shortened(text or f"the process ended: {verdict.reason}\n{output}".strip())
     return verdict
+
+
+def of_outcome(outcome: Outcome, phase: str = "") -> Verdict:
+    """The verdict of a child that returns one as data, or on how the child ended."""
+    if outcome.kind == "returned":
+        return Verdict(**outcome.value)
+    if outcome.raised is not None:
+        return of_raised(outcome.raised)
+    return of_death(outcome.kind, outcome.reason, outcome.output, phase=phase)
 
 
 def _with_cause(error: BaseException) -> str:

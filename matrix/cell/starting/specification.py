@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 from pathlib import Path
-from typing import Dict, Mapping, Sequence, Type, TypeVar, Union
+from typing import Dict, Mapping, MutableMapping, Sequence, Type, TypeVar, Union
 
 from crosswarp.compat import facts
 from crosswarp.compat.versions import as_planned
@@ -120,3 +120,11 @@ def limits(spec: Asked) -> Dict[str, str]:
         # One process a core.
         "OMP_NUM_THREADS": "1",
     }
+
+
+def prepare(environ: MutableMapping[str, str], spec: Asked) -> None:
+    """Set the variables of a process that compiles cells, which interprets only where its lane does."""
+    environ.update(limits(spec))
+    # Triton 3.9 warns until this is chosen; 1 is the behaviour of every earlier version.
+    environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    environ.pop("TRITON_INTERPRET", None)

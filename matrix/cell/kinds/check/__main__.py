@@ -18,7 +18,7 @@ from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import forking, protocol
 from crosswarp.matrix.cell.asked import AskedCheck
-from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_error, of_outcome
 from crosswarp.matrix.cell.kinds.suite import kernels
 from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
@@ -41,9 +41,7 @@ def main(arguments: List[str]) -> int:
     if isinstance(spec, int):
         return spec
     die_with_parent()
-    os.environ.update(specification.limits(spec))
-    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-    os.environ.pop("TRITON_INTERPRET", None)
+    specification.prepare(os.environ, spec)
     import torch
 
     torch.set_num_threads(1)
@@ -153,12 +151,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
     everything = list(check["kernels"])
     if outcome.kind != "returned":
-        dead = (
-            of_raised(outcome.raised)
-            if outcome.raised is not None
-            else of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
-        )
-        return dict.fromkeys(everything, as_data(dead))
+        return dict.fromkeys(everything, as_data(of_outcome(outcome, phase="import")))
     verdict, ended, lacking, modules, using, check["absent"], certain, tuned, package = (
         outcome.value
     )

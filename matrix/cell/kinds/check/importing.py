@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Optional, Tuple
 
-from crosswarp.matrix.cell.plain import attribute, text_of, type_name
+from crosswarp.matrix.cell.plain import attribute, below_decorators, text_of, type_name
 
 from . import absent
 
@@ -160,7 +160,7 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
     facts = check["kernels"][name]
     unfinished = set(map(id, _refused))
     made = [one for one in gc.get_objects() if _is_launchable(one) and id(one) not in unfinished]
-    own = [one for one in made if is_of(innermost(one), check["file"], facts)]
+    own = [one for one in made if is_of(jit_function(one), check["file"], facts)]
     # The outermost: that which nothing else wraps.
     wrapped = {id(attribute(one, "fn")) for one in own}
     outermost = [one for one in own if id(one) not in wrapped]
@@ -190,10 +190,11 @@ def _is_launchable(thing: Any) -> bool:
     return issubclass(type(thing), KernelInterface)
 
 
-def innermost(thing: Any) -> Any:
-    while _is_launchable(attribute(thing, "fn")):
-        thing = attribute(thing, "fn")
-    return thing
+def jit_function(thing: Any) -> Any:
+    """Return the function of triton.jit below a kernel's other decorators."""
+    from triton.runtime.jit import KernelInterface
+
+    return below_decorators(thing, KernelInterface)
 
 
 def is_of(made: Any, path: str, facts: Dict[str, Any]) -> bool:

@@ -7,17 +7,11 @@ import math
 import time
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
-from crosswarp.kernels.case import Case, Kernel
+from crosswarp.kernels.case import TORCH, Case, Kernel
 from crosswarp.matrix.cell.plain import attribute
 
 from . import importing
 
-# Triton's names of element types, as torch has them.
-TORCH = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
-    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
 _LANGUAGE = {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8", "fp8e5b16": "float8e5b16",
              "fp8e4b15": "float8e4b15"}  # fmt: skip
 # Large enough to be of their type alone, and a multiple of 16; one more is none.

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from crosswarp.kernels.case import TORCH
 from crosswarp.matrix.cell.plain import attribute
 
 from . import absent, importing, launching
@@ -20,7 +21,7 @@ from . import absent, importing, launching
 # Of one kernel, programs that are noted.
 _MOST = 3
 _NOT_OPTIONS = ("grid", "warmup", "stream")
-_TORCH = {name: element for element, name in launching.TORCH.items()}
+_TORCH = {name: element for element, name in TORCH.items()}
 _PLAIN = (bool, int, float, str, type(None))
 
 Note = Callable[[Tuple[str, int, Dict[str, Any]]], None]
@@ -31,7 +32,7 @@ def observe(check: Dict[str, Any], note: Note) -> None:
     seen: Dict[str, List[str]] = {}
 
     def launched(thing: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
-        made = importing.innermost(thing)
+        made = importing.jit_function(thing)
         name = next(
             (
                 one

@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import importlib.util
 import json
 import os
 import sys
@@ -15,18 +14,14 @@ from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.judging import fingerprint
-from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_error, of_outcome
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
+from crosswarp.matrix.cell.starting import loading
 from crosswarp.matrix.cell.stream import shortened
 
 from . import data
 
-# Triton's element types, as torch has them.
-_TORCH = {
-    "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "float16": "float16",
-    "bfloat16": "bfloat16", "float32": "float32", "float64": "float64",
-}  # fmt: skip
 # The numpy types that hold them: numpy has no bfloat16.
 _NUMPY = {"bfloat16": "float32"}
 # The most bytes of a wrong tensor, compressed, sent for the host to compare.
@@ -120,11 +115,7 @@ def _found(outcome: Outcome) -> Dict[str, Any]:
                 f"{found['verdict']['reason']}: {mark}"
             )
         return found
-    if outcome.raised is not None:
-        return {"verdict": as_data(of_raised(outcome.raised))}
-    return {
-        "verdict": as_data(of_death(outcome.kind, outcome.reason, outcome.output, phase="compile"))
-    }
+    return {"verdict": as_data(of_outcome(outcome, phase="compile"))}
 
 
 def _write(fd: int, data: bytes) -> None:
@@ -199,14 +190,8 @@ def _cpu_seconds() -> float:
 
 
 def _kernel(path: str) -> Any:
-    # Not imported by its path's name: Triton reads the text of a kernel through its module.
-    spec = importlib.util.spec_from_file_location("crosswarp_program", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
     sys.dont_write_bytecode = True
-    spec.loader.exec_module(module)
-    return module.kernel
+    return loading.load("crosswarp_program", path).kernel
 
 
 def _tensor(argument: Mapping[str, Any]) -> Any:
@@ -216,7 +201,7 @@ def _tensor(argument: Mapping[str, Any]) -> Any:
     held = data.fill(
         argument["size"], _NUMPY.get(dtype, dtype), argument["low"], argument["high"], argument["salt"]
     )  # fmt: skip
-    return torch.from_numpy(held).to(getattr(torch, _TORCH[dtype]))
+    return torch.from_numpy(held).to(getattr(torch, dtype))
 
 
 def _wrong(

@@ -17,7 +17,7 @@ from crosswarp.compat.isolate import die_with_parent, run_isolated
 from crosswarp.compat.record import Patches
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.asked import AskedInductor
-from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error, of_raised
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_error, of_outcome
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
 from crosswarp.matrix.cell.starting import specification, versions
 from crosswarp.matrix.cell.stream import Stream
@@ -33,13 +33,11 @@ def main(arguments: List[str]) -> int:
     if isinstance(spec, int):
         return spec
     die_with_parent()
-    os.environ.update(specification.limits(spec))
+    specification.prepare(os.environ, spec)
     # torch's cache, beside Triton's, so that nothing stays in a folder for temporary files.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(spec.cache) / "inductor")
     # Or else some releases start a pool of processes as they are imported, of which each imports torch once more.
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-    os.environ.pop("TRITON_INTERPRET", None)
     stream = Stream(spec.records)
     for target in spec.targets:
         for mode in spec.modes:
@@ -73,12 +71,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
     if outcome.kind == "returned" and outcome.value is None:
         return
     # It came to no program, or died between two of them.
-    if outcome.kind == "returned":
-        verdict = Verdict(**outcome.value)
-    elif outcome.raised is not None:
-        verdict = of_raised(outcome.raised)
-    else:
-        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase="import")
+    verdict = of_outcome(outcome, phase="import")
     names = [name for name in planned if name not in told_of]
     if not planned:
         names = [_all(spec)]
@@ -163,12 +156,7 @@ def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Ver
             return as_data(of_error(getattr(error, "inner_exception", error), phase="generate"))
 
     outcome = run_isolated(ask, time_limit=spec.time_limit, memory_limit_mb=spec.memory_limit_mb)
-    if outcome.kind == "returned":
-        verdict = Verdict(**outcome.value)
-    elif outcome.raised is not None:
-        verdict = of_raised(outcome.raised)
-    else:
-        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase="generate")
+    verdict = of_outcome(outcome, phase="generate")
     verdict.shims = [shim.name for shim in compat.active()] if mode == "shimmed" else []
     return verdict, time.monotonic() - began
 

@@ -1,12 +1,12 @@
 """Which programs a specification asks for: ours, or one function of a user's file."""
 
 import fnmatch
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, Sequence, Tuple
 
 from crosswarp.matrix.cell.asked import Programs
+from crosswarp.matrix.cell.starting import loading
 
 from .programs import load
 from .programs.registry import Program
@@ -55,13 +55,10 @@ def of_file(path: str, name: str, dynamic: bool) -> Program:
 
     where = Path(path)
     sys.path.insert(0, str(where.parent))
-    spec = importlib.util.spec_from_file_location(where.stem, where)
-    if spec is None or spec.loader is None:
+    if where.suffix != ".py":
         msg = f"{path}: no Python file. Name one: my_module.py:step"
         raise NoProgram(msg)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[where.stem] = module
-    spec.loader.exec_module(module)
+    module = loading.load(where.stem, where)
     function = getattr(module, name, None)
     if not callable(function):
         msg = f"{path}: there is no {name} in it that can be called. Name a function of its own: {path}:step"

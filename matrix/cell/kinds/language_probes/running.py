@@ -1,9 +1,7 @@
 """Running probes in forked children, because a name may abort the compiler, hang, or write where it must not."""
 
 import hashlib
-import importlib.util
 import signal
-import sys
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
@@ -12,6 +10,7 @@ from crosswarp.matrix.cell.judging import compare
 from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_error
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import Target, launching
+from crosswarp.matrix.cell.starting import loading
 
 from .probe import ELEMENTS, Probe, source
 
@@ -130,10 +129,4 @@ def _imported(text: str, folder: Path) -> Any:
     """The module of that source; Triton reads a kernel's source from its file."""
     path = folder / f"probe_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
     path.write_text(text, "utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Where Triton 2.3 looks up the functions that a kernel calls.
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
+    return loading.load(path.stem, path)

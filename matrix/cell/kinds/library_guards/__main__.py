@@ -47,9 +47,8 @@ def main(arguments: List[str]) -> int:
 
 def _environ(spec: AskedGuards, path: Path) -> None:
     """As a suite's pytest has it (suite/__main__.py)."""
-    os.environ.update({SPEC_ENV: str(path)}, **specification.limits(spec))
-    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-    os.environ.pop("TRITON_INTERPRET", None)
+    os.environ[SPEC_ENV] = str(path)
+    specification.prepare(os.environ, spec)
 
 
 def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> None:

@@ -11,8 +11,7 @@ import fnmatch
 import importlib.util
 import os
 import sys
-from dataclasses import dataclass
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from crosswarp.compat.versions import in_window
 from crosswarp.kernels.case import Case, Kernel
@@ -20,33 +19,31 @@ from crosswarp.matrix.cell import asked
 from crosswarp.matrix.cell.asked import LibraryOps
 
 
-@dataclass(frozen=True)
-class Op:
-    """One op: `call` imports it from the library and calls it, and returns its outputs.
+def kernel(
+    name: str,
+    library: str,
+    ops: Sequence[Callable[[], Any]],
+    releases: Optional[Mapping[str, str]] = None,
+) -> Kernel:
+    """The family `name` of ops of `library`, as a kernel whose cases are op x release.
 
-    `releases` are those that have the op.
+    Args:
+        ops: each has an op's name, imports it from the library, calls it, and returns its outputs.
+        releases: the releases that have an op, of those ops that some release lacks.
     """
-
-    name: str
-    call: Callable[[], Any]
-    releases: str = ""
-
-
-def kernel(name: str, library: str, ops: Sequence[Op]) -> Kernel:
-    """The family `name` of ops of `library`, as a kernel whose cases are op x release."""
     settings = _settings()
-    by_name = {op.name: op for op in ops}
+    by_name = {op.__name__: op for op in ops}
     cases = [
-        Case(f"{op.name}-{release}", "bf16", {}, lanes=("compile",), options={"op": op.name, "release": release})
+        Case(f"{op}-{release}", "bf16", {}, lanes=("compile",), options={"op": op, "release": release})
         for release in settings.releases.get(library, {})
-        for op in ops
-        if in_window(op.releases, release)
-        and any(fnmatch.fnmatchcase(op.name, glob) for glob in settings.ops)
+        for op in by_name
+        if in_window((releases or {}).get(op, ""), release)
+        and any(fnmatch.fnmatchcase(op, glob) for glob in settings.ops)
     ]  # fmt: skip
 
     def launch(op: str, release: str) -> Dict[str, Any]:
         _use(settings.releases[library][release], settings.configurations)
-        _forward_and_backward(by_name[op].call)
+        _forward_and_backward(by_name[op])
         return {}
 
     return Kernel(

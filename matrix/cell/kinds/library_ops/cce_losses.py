@@ -1,6 +1,6 @@
 """cut-cross-entropy: the cross entropy of a projection to the vocabulary, whose logits are never in memory."""
 
-from _library import Op, kernel, labels, tensor
+from _library import kernel, labels, tensor
 
 ROWS, CLASSES, WIDTH = 8, 1000, 64
 
@@ -18,8 +18,4 @@ def softcapped():
     return op(hidden, classes, labels(ROWS, CLASSES), softcap=30.0, filter_eps=None, impl="cce")
 
 
-KERNEL = kernel(
-    "cce_losses",
-    "cut-cross-entropy",
-    (Op("linear_cross_entropy", linear_cross_entropy), Op("softcapped", softcapped)),
-)
+KERNEL = kernel("cce_losses", "cut-cross-entropy", (linear_cross_entropy, softcapped))

@@ -1,6 +1,6 @@
 """conch-triton-kernels: the kernels that a server runs for each token."""
 
-from _library import Op, kernel, tensor
+from _library import kernel, tensor
 
 TOKENS, HEADS, KV_HEADS, WIDTH, BLOCK, BLOCKS = 4, 4, 2, 64, 16, 8
 
@@ -69,12 +69,12 @@ KERNEL = kernel(
     "conch_inference",
     "conch-triton-kernels",
     (
-        Op("silu_and_mul", silu_and_mul),
-        Op("rms_norm", rms_norm),
-        Op("rotary_embedding", rotary_embedding),
-        Op("paged_attention", paged_attention),
-        Op("varlen_attention", varlen_attention),
-        Op("scaled_gemm", scaled_gemm),
-        Op("int8_quant", int8_quant),
+        silu_and_mul,
+        rms_norm,
+        rotary_embedding,
+        paged_attention,
+        varlen_attention,
+        scaled_gemm,
+        int8_quant,
     ),
 )

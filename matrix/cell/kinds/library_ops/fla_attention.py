@@ -1,6 +1,6 @@
 """flash-linear-attention: attention in chunks of the sequence."""
 
-from _library import Op, kernel, tensor
+from _library import kernel, tensor
 
 # The last chunk of 64 is not full.
 BATCH, LENGTH, HEADS, KEYS, VALUES = 1, 130, 2, 64, 64
@@ -34,8 +34,4 @@ def _layout(op):
     return {"head_first": False} if "head_first" in parameters else {}
 
 
-KERNEL = kernel(
-    "fla_attention",
-    "flash-linear-attention",
-    (Op("gated_delta_rule", gated_delta_rule), Op("linear_attn", linear_attn)),
-)
+KERNEL = kernel("fla_attention", "flash-linear-attention", (gated_delta_rule, linear_attn))

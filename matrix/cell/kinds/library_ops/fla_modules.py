@@ -1,6 +1,6 @@
 """flash-linear-attention: losses and norms."""
 
-from _library import Op, kernel, labels, tensor
+from _library import kernel, labels, tensor
 
 ROWS, CLASSES, WIDTH = 8, 1000, 64
 
@@ -42,11 +42,5 @@ def rms_norm_gated():
 KERNEL = kernel(
     "fla_modules",
     "flash-linear-attention",
-    (
-        Op("cross_entropy", cross_entropy),
-        Op("fused_linear_cross_entropy", fused_linear_cross_entropy),
-        Op("layer_norm", layer_norm),
-        Op("rms_norm", rms_norm),
-        Op("rms_norm_gated", rms_norm_gated),
-    ),
+    (cross_entropy, fused_linear_cross_entropy, layer_norm, rms_norm, rms_norm_gated),
 )

@@ -2,7 +2,7 @@
 
 import os
 
-from _library import Op, kernel, tensor
+from _library import kernel, tensor
 
 ROWS, WIDTH = 33, 200
 
@@ -65,16 +65,4 @@ def attention():
     return op(*(tensor(1, 2, 130, 64) for _ in range(3)), is_causal=True)
 
 
-KERNEL = kernel(
-    "gems_ops",
-    "flag-gems",
-    (
-        Op("softmax", softmax),
-        Op("rms_norm", rms_norm),
-        Op("mm", mm),
-        Op("cumsum", cumsum),
-        Op("sort", sort),
-        Op("topk", topk),
-        Op("attention", attention),
-    ),
-)
+KERNEL = kernel("gems_ops", "flag-gems", (softmax, rms_norm, mm, cumsum, sort, topk, attention))

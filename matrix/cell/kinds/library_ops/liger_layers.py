@@ -1,6 +1,6 @@
 """liger-kernel: the elementwise layers between the norms."""
 
-from _library import Op, kernel, tensor
+from _library import kernel, tensor
 
 BATCH, HEADS, LENGTH, WIDTH = 1, 4, 16, 64
 
@@ -27,6 +27,4 @@ def geglu():
     return Function.apply(tensor(LENGTH, WIDTH) * 1, tensor(LENGTH, WIDTH) * 1)
 
 
-KERNEL = kernel(
-    "liger_layers", "liger-kernel", (Op("rope", rope), Op("swiglu", swiglu), Op("geglu", geglu))
-)
+KERNEL = kernel("liger_layers", "liger-kernel", (rope, swiglu, geglu))

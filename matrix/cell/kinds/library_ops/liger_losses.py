@@ -1,6 +1,6 @@
 """liger-kernel: losses over the vocabulary."""
 
-from _library import Op, kernel, labels, tensor
+from _library import kernel, labels, tensor
 
 ROWS, CLASSES, WIDTH = 8, 1000, 64
 
@@ -54,11 +54,6 @@ def jsd():
 KERNEL = kernel(
     "liger_losses",
     "liger-kernel",
-    (
-        Op("cross_entropy", cross_entropy),
-        Op("cross_entropy_32k", cross_entropy_32k),
-        Op("fused_linear_cross_entropy", fused_linear_cross_entropy),
-        Op("kl_div", kl_div),
-        Op("jsd", jsd, ">=0.4"),
-    ),
+    (cross_entropy, cross_entropy_32k, fused_linear_cross_entropy, kl_div, jsd),
+    {"jsd": ">=0.4"},
 )

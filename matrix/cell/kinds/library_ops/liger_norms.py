@@ -1,6 +1,6 @@
 """liger-kernel: norms over the last dimension."""
 
-from _library import Op, kernel, tensor
+from _library import kernel, tensor
 
 ROWS, WIDTH = 8, 192
 
@@ -34,10 +34,6 @@ def fused_add_rms_norm():
 KERNEL = kernel(
     "liger_norms",
     "liger-kernel",
-    (
-        Op("rms_norm", rms_norm),
-        Op("layer_norm", layer_norm),
-        Op("group_norm", group_norm, ">=0.4"),
-        Op("fused_add_rms_norm", fused_add_rms_norm, ">=0.6"),
-    ),
+    (rms_norm, layer_norm, group_norm, fused_add_rms_norm),
+    {"group_norm": ">=0.4", "fused_add_rms_norm": ">=0.6"},
 )

@@ -1,6 +1,6 @@
 """mamba-ssm: state space models in chunks of the sequence, the step of one token, and the norms beside them."""
 
-from _library import Op, kernel, tensor, without_root
+from _library import kernel, tensor, without_root
 
 # The last chunk of 64 is not full.
 BATCH, LENGTH, HEADS, WIDTH, STATE, CHUNK = 1, 130, 2, 64, 64, 64
@@ -62,11 +62,6 @@ def rms_norm_gated():
 KERNEL = kernel(
     "mamba_scan",
     "mamba-ssm",
-    (
-        Op("ssd", ssd),
-        Op("mamba3_siso", mamba3_siso, ">=2.3"),
-        Op("state_update", state_update),
-        Op("rms_norm", rms_norm),
-        Op("rms_norm_gated", rms_norm_gated),
-    ),
+    (ssd, mamba3_siso, state_update, rms_norm, rms_norm_gated),
+    {"mamba3_siso": ">=2.3"},
 )

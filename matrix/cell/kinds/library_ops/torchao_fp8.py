@@ -3,7 +3,7 @@
 The roots of the package and of its kernels import all of its quantization, for newer releases of torch alone.
 """
 
-from _library import Op, kernel, tensor, without_root
+from _library import kernel, tensor, without_root
 
 ROWS, WIDTH, BLOCK = 128, 256, 128
 
@@ -65,11 +65,5 @@ def _float8(*shape):
 KERNEL = kernel(
     "torchao_fp8",
     "torchao",
-    (
-        Op("act_quant", act_quant),
-        Op("weight_quant", weight_quant),
-        Op("weight_dequant", weight_dequant),
-        Op("blockwise_gemm", blockwise_gemm),
-        Op("int_scaled_matmul", int_scaled_matmul),
-    ),
+    (act_quant, weight_quant, weight_dequant, blockwise_gemm, int_scaled_matmul),
 )

@@ -5,7 +5,7 @@ The roots of the package and of its kernels import the models, which need a doze
 
 from types import SimpleNamespace
 
-from _library import Op, kernel, labels, tensor, without_root
+from _library import kernel, labels, tensor, without_root
 
 ROWS, WIDTH, CLASSES = 8, 192, 1000
 
@@ -72,14 +72,5 @@ def cross_entropy():
 
 
 KERNEL = kernel(
-    "unsloth_layers",
-    "unsloth",
-    (
-        Op("rms_layernorm", rms_layernorm),
-        Op("layernorm", layernorm),
-        Op("rope", rope),
-        Op("swiglu", swiglu),
-        Op("geglu", geglu),
-        Op("cross_entropy", cross_entropy),
-    ),
+    "unsloth_layers", "unsloth", (rms_layernorm, layernorm, rope, swiglu, geglu, cross_entropy)
 )

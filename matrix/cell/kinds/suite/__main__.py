@@ -89,13 +89,10 @@ def _begun(spec: AskedSuite, lanes: List[str]) -> int:
 def _environ(spec_path: Path, spec: AskedSuite, lane: str) -> Dict[str, str]:
     """The environment of a process that runs items of this lane."""
     env = dict(os.environ, **{SPEC_ENV: str(spec_path), LANE_ENV: lane})
-    env.update(specification.limits(spec))
+    specification.prepare(env, spec)
     beside = [*spec.beside, *filter(None, [env.get("PYTHONPATH")])]
     if beside:
         env["PYTHONPATH"] = os.pathsep.join(beside)
-    # Triton 3.9 warns until this is chosen; 1 is the behaviour of every earlier version.
-    env.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
-    env.pop("TRITON_INTERPRET", None)
     if lane == "interpret":
         env["TRITON_INTERPRET"] = "1"
     return env

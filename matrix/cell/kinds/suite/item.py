@@ -6,7 +6,7 @@ from typing import Any, Callable, Collection, Dict, List, Set, Tuple
 
 from crosswarp.compat.isolate import Outcome, run_isolated
 from crosswarp.matrix.cell.asked import Asked
-from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_raised
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data, of_death, of_outcome
 from crosswarp.matrix.cell.kinds.suite import in_child, prepared, whereabouts
 from crosswarp.matrix.cell.starting import specification, turns
 
@@ -101,17 +101,10 @@ def _isolated(
     else:
         # A result that does not plainly pass is reported by crash isolation, which knows the victim.
         outcome = _run(item, spec, {"time_limit": limit}, on_message)
-    if outcome.kind == "returned":
-        verdict = Verdict(**outcome.value)
-    elif outcome.raised is not None:
-        # An exception of the harness itself, not of the kernel: those are caught in the child.
-        verdict = of_raised(outcome.raised)
-    else:
-        # In the other lanes more than the compiler may die, or take its time.
-        phase = whereabouts.phase() if item.lane == "compile" else ""
-        verdict = of_death(outcome.kind, outcome.reason, outcome.output, phase=phase)
-        if visiting:
-            judged(visiting[0], replace(verdict, resources={}), outcome.seconds)
+    # In the other lanes more than the compiler may die, or take its time.
+    verdict = of_outcome(outcome, whereabouts.phase() if item.lane == "compile" else "")
+    if visiting and outcome.kind != "returned" and outcome.raised is None:
+        judged(visiting[0], replace(verdict, resources={}), outcome.seconds)
     if verdict.outcome == "timeout":
         late = True
         _had_the_machine(verdict, spec, limit)

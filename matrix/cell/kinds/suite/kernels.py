@@ -1,7 +1,6 @@
 """Find the kernels of a suite: our own, or a folder of modules that each define KERNEL."""
 
 import fnmatch
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any, Callable, List, Optional, Sequence
 from crosswarp import kernels as own
 from crosswarp.compat.seams import key
 from crosswarp.matrix.cell.asked import AskedSuite
+from crosswarp.matrix.cell.plain import below_decorators
+from crosswarp.matrix.cell.starting import loading
 
 from . import modules
 
@@ -42,20 +43,11 @@ def load(suite: Optional[str], name: str) -> Any:
     """
     if suite is None:
         return own.load(name)
-    module_name = f"crosswarp_suite_{name}"
     if os.environ.get(SUITE_BYTECODE_ENV) == "0":
         sys.dont_write_bytecode = True
-    spec = importlib.util.spec_from_file_location(module_name, Path(suite) / f"{name}.py")
-    if spec is None or spec.loader is None:
-        msg = f"{name}.py cannot be imported"
-        raise ImportError(msg)
-    module = importlib.util.module_from_spec(spec)
     # A suite's kernels may share helpers in the same folder.
     sys.path.insert(0, str(suite))
-    # Triton reads the source of a kernel through its module.
-    sys.modules[module_name] = module
-    spec.loader.exec_module(module)
-    return module.KERNEL
+    return loading.load(f"crosswarp_suite_{name}", Path(suite) / f"{name}.py").KERNEL
 
 
 def digest(kernel: Any) -> None:
@@ -67,10 +59,10 @@ def digest(kernel: Any) -> None:
     from triton.runtime.jit import JITFunction, KernelInterface
 
     for thing in list(vars(sys.modules[kernel.launch.__module__]).values()):
-        # Triton's own wrappers alone: an object that has every attribute has a `fn` below each `fn`.
-        while isinstance(thing, KernelInterface) and not isinstance(thing, JITFunction):
-            thing = thing.fn
-        if isinstance(thing, JITFunction):
+        function = (
+            below_decorators(thing, KernelInterface) if isinstance(thing, KernelInterface) else None
+        )
+        if isinstance(function, JITFunction):
             # Kept by the kernel from now on.
-            thing.cache_key  # noqa: B018
-            key.look_ahead(thing)
+            function.cache_key  # noqa: B018
+            key.look_ahead(function)

@@ -1,18 +1,14 @@
 """Launches recorded kernels: one, or all of a graph."""
 
-import importlib.util
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 
-# Triton's names of element types, as torch has them.
-_TORCH = {
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i1": "bool", "i8": "int8",
-    "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-    "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2", "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz",
-}  # fmt: skip
+from crosswarp.kernels.case import TORCH
+from crosswarp.matrix.cell.starting import loading
+
 # Replaces a number that was not recorded: only its type matters, and whether it is a multiple of 16.
 _NUMBER = 65536
 _ELEMENTS = 64
@@ -117,15 +113,7 @@ def _function(home: Path, kernel: Dict[str, Any]) -> Any:
     name = f"crosswarp_{home.parent.parent.name}_{home.name}_{kernel['id']}".replace(
         ".", "_"
     ).replace("-", "_")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        msg = f"{path} cannot be imported; write it anew with crosswarp inductor"
-        raise ImportError(msg)
-    module = importlib.util.module_from_spec(spec)
-    # Triton reads the source of a kernel through its module.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return getattr(module, kernel["name"])
+    return getattr(loading.load(name, path), kernel["name"])
 
 
 def _launch(
@@ -162,7 +150,7 @@ def _of_signature(kernel: Dict[str, Any], place: int) -> List[Any]:
 
 def _of_type(kind: str, divisible: bool) -> Any:
     if kind.startswith("*"):
-        return torch.zeros(_ELEMENTS, dtype=torch.float32).to(getattr(torch, _TORCH[kind[1:]]))
+        return torch.zeros(_ELEMENTS, dtype=torch.float32).to(getattr(torch, TORCH[kind[1:]]))
     if kind == "i1":
         return True
     if kind[:1] in "iu":
