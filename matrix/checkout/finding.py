@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from crosswarp.matrix import reading
 from crosswarp.matrix.cell.kinds.check.absent import INSTALLED_AS
 from crosswarp.matrix.checkout import apart, metadata, pytests
-from crosswarp.matrix.checkout.imports import Imports, walked
+from crosswarp.matrix.checkout.imports import Imports, syntax, walked
 from crosswarp.matrix.checkout.metadata import OF_A_COLUMN, Declared, Wish
 from crosswarp.matrix.facts.columns import Column
 
@@ -210,7 +210,7 @@ def files_of(folder: Path, tests: Sequence[str]) -> list[Path]:
 
 def _test_functions(path: Path) -> Iterator[str]:
     if path.name.startswith("test_") or path.name.endswith("_test.py"):
-        for node in ast.walk(_tree(path)):
+        for node in ast.walk(syntax(path)):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
                 yield node.name
 
@@ -219,13 +219,6 @@ def _python(folder: Path, tests: Sequence[str]) -> Iterator[Path]:
     for name in tests:
         path = folder / name
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
-
-
-def _tree(path: Path) -> ast.AST:
-    try:
-        return ast.parse(reading.data(path))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
 
 
 def _toml(value: Any) -> str:

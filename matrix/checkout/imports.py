@@ -48,7 +48,7 @@ class Imports:
         for path, tree in _collected(files):
             asked = set(_asked_for(tree))
             for node, sure in _with_conditions(tree, True):
-                for dotted, line in _imported([node]):
+                for dotted, line in imported([node]):
                     known = sure and dotted.partition(".")[0] not in asked
                     to = self.by_tests if known else self.optional
                     self._take(dotted, path, line, to, waiting)
@@ -60,7 +60,7 @@ class Imports:
             if apart.of(path.relative_to(self._folder).as_posix()) is not None:
                 continue
             found = self.by_tests if path.parent in of_tests else self.by_library
-            for dotted, line in _imported(_tree(path).body, self._package(path)):
+            for dotted, line in imported(syntax(path).body, self._package(path)):
                 self._take(dotted, path, line, found, waiting)
 
     @property
@@ -136,9 +136,9 @@ def _collected(files: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
     seen = set(waiting)
     while waiting:
         path = waiting.pop(0)
-        tree = _tree(path)
+        tree = syntax(path)
         yield path, tree
-        for dotted, _ in _imported(ast.walk(tree), path.parent.name):
+        for dotted, _ in imported(ast.walk(tree), path.parent.name):
             for part in dotted.split("."):
                 more = [one for one in named.pop(part, ()) if one not in seen]
                 waiting += more
@@ -167,7 +167,7 @@ def _asked_for(tree: ast.AST) -> Iterator[str]:
             )
 
 
-def _imported(nodes: Iterable[ast.AST], package: str = "") -> Iterator[tuple[str, int]]:
+def imported(nodes: Iterable[ast.AST], package: str = "") -> Iterator[tuple[str, int]]:
     """Dotted names, each with its line; a name that is imported from a package may be a module of it."""
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -182,7 +182,8 @@ def _imported(nodes: Iterable[ast.AST], package: str = "") -> Iterator[tuple[str
             yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names)
 
 
-def _tree(path: Path) -> ast.Module:
+def syntax(path: Path) -> ast.Module:
+    """The syntax of a file; empty where it cannot be read."""
     try:
         return ast.parse(reading.data(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

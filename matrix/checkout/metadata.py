@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import reading, versions
 from crosswarp.matrix.checkout import conda, setup_script, tool_tables
+from crosswarp.matrix.checkout.imports import syntax
 from crosswarp.matrix.checkout.mentioned import mentioned
 from crosswarp.matrix.facts.columns import Column, published
 from crosswarp.matrix.facts.datafile import document
@@ -119,7 +120,7 @@ def declared(folder: Path) -> Declared:
     config = _setup_cfg(folder / "setup.cfg")
     name = name or config.get("metadata", "name", fallback="")
     wishes += _of_setup_cfg(config)
-    script = _tree(folder / "setup.py")
+    script = syntax(folder / "setup.py")
     name = name or _name_in(script)
     wishes += setup_script.wishes_in(folder, script, _wishes)
     wishes += _in_text(script)
@@ -175,7 +176,7 @@ def requirement(text: Any) -> Requirement | None:
 def modules_of_extensions(folder: Path) -> list[str]:
     """The compiled modules that setup.py names: `CUDAExtension(name="x._C", ...)`."""
     found = []
-    for node in ast.walk(_tree(folder / "setup.py")):
+    for node in ast.walk(syntax(folder / "setup.py")):
         if isinstance(node, ast.Call) and _called(node).endswith("Extension"):
             names = [word.value for word in node.keywords if word.arg == "name"] or node.args[:1]
             found += [one.value for one in names if isinstance(one, ast.Constant)]
@@ -283,13 +284,6 @@ def _setup_cfg(path: Path) -> configparser.RawConfigParser:
         # setuptools will complain; to us it says nothing.
         return configparser.RawConfigParser()
     return config
-
-
-def _tree(path: Path) -> ast.AST:
-    try:
-        return ast.parse(reading.data(path))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
 
 
 def _name_in(script: ast.AST) -> str:

@@ -21,12 +21,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import journal, rows
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import LANES, MODES, OUTCOMES, Record, clean
+
+T = TypeVar("T")
 
 # The default folder of runs.
 DEFAULT = Path(".crosswarp/store.db")
@@ -286,61 +288,30 @@ class Store:
         return gone
 
     def environment(self, run: int, environment: Environment) -> None:
-        with self._write() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO environments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    run,
-                    environment.column,
-                    clean(environment.label),
-                    environment.state,
-                    clean(environment.message),
-                    _json(environment.versions),
-                    _json(list(environment.requirements)),
-                    environment.seconds,
-                    _json(list(environment.overrides)),
-                ),  # fmt: skip
-            )
+        self._put("environments", [(run, *vars(environment).values())])
 
     def session(self, run: int, column: str, lane: str, versions: Mapping, planned: int) -> None:
-        with self._write() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?)",
-                (run, column, lane, _json(versions), planned),
-            )
+        self._put("sessions", [(run, column, lane, versions, planned)])
 
     def target(self, run: int, column: str, target: str, supported: bool, message: str) -> None:
-        with self._write() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO targets VALUES (?, ?, ?, ?, ?)",
-                (run, column, target, supported, message),
-            )
+        self._put("targets", [(run, column, target, supported, message)])
 
     def cells(self, run: int, records: Iterable[Record]) -> int:
         """Stores the records in one transaction; returns how many were there already and were left as they are."""
         twice = 0
         with self._write() as db:
             for record in records:
-                values = [getattr(record, name) for name in rows.CELL]
-                values = [_json(v) if isinstance(v, (tuple, Mapping)) else clean(v) for v in values]
-                twice += 1 - db.execute(_INSERT_CELL, [run, *values]).rowcount
+                values = _stored([run, *(getattr(record, name) for name in rows.CELL)])
+                twice += 1 - db.execute(_INSERT_CELL, values).rowcount
         return twice
 
     def keys(self, run: int, column: str, keys: Mapping[tuple[str, ...], str]) -> None:
         """Stores the key of each target, lane, mode and kernel of a column (`running.unchanged`)."""
-        with self._write() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(run, column, *place, key) for place, key in keys.items()],
-            )
+        self._put("keys", [(run, column, *place, key) for place, key in keys.items()])
 
     def take(self, run: int, column: str, sources: Mapping[str, int]) -> None:
         """Stores which items did not run again, each with the run in which it had."""
-        with self._write() as db:
-            db.executemany(
-                "INSERT OR REPLACE INTO taken VALUES (?, ?, ?, ?)",
-                [(run, column, item, source) for item, source in sources.items()],
-            )
+        self._put("taken", [(run, column, item, source) for item, source in sources.items()])
 
     def note(self, run: int, column: str, text: str, kind: str = "note") -> None:
         with self._write() as db:
@@ -385,16 +356,13 @@ class Store:
 
     def runs(self) -> list[Run]:
         """All runs, the latest first."""
-        with self._plain_errors():
-            return [_run(row) for row in self._db.execute(f"{_RUNS} ORDER BY id DESC")]
+        return self._fetched(_run, f"{_RUNS} ORDER BY id DESC")
 
     def run(self, run: int | None = None) -> Run:
         """The run with that id, or the latest."""
-        with self._plain_errors():
-            chosen = "WHERE id = ?" if run is not None else "ORDER BY id DESC LIMIT 1"
-            row = self._db.execute(f"{_RUNS} {chosen}", () if run is None else (run,)).fetchone()
-            if row is not None:
-                return _run(row)
+        chosen = "WHERE id = ?" if run is not None else "ORDER BY id DESC LIMIT 1"
+        for found in self._fetched(_run, f"{_RUNS} {chosen}", *(() if run is None else (run,))):
+            return found
         if run is not None:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
@@ -415,20 +383,16 @@ class Store:
 
     def columns(self, run: int) -> list[str]:
         """The columns that have cells in a run, in the order in which they were stored."""
-        with self._plain_errors():
-            fetched = self._db.execute(
-                'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first',
-                (run,),
-            ).fetchall()
-            return [rows.text(row, "column") for row in fetched]
+        return self._fetched(
+            lambda row: rows.text(row, "column"),
+            'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first',
+            run,
+        )
 
     def kernels(self, run: int) -> list[str]:
         """The kernels that have cells in a run."""
-        with self._plain_errors():
-            fetched = self._db.execute(
-                "SELECT DISTINCT kernel FROM cells WHERE run = ?", (run,)
-            ).fetchall()
-            return [rows.text(row, "kernel") for row in fetched]
+        query = "SELECT DISTINCT kernel FROM cells WHERE run = ?"
+        return self._fetched(lambda row: rows.text(row, "kernel"), query, run)
 
     def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
         """How many cells ended how, by column, target, lane, mode, kernel and outcome."""
@@ -449,87 +413,68 @@ class Store:
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
-        with self._plain_errors():
-            fetched = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-            return {_session(row): rows.versions(row, "versions") for row in fetched}
+        query = "SELECT * FROM sessions WHERE run = ?"
+        return dict(
+            self._fetched(lambda row: (_session(row), rows.versions(row, "versions")), query, run)
+        )
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
-        with self._plain_errors():
-            fetched = self._db.execute("SELECT * FROM sessions WHERE run = ?", (run,)).fetchall()
-            return {_session(row): rows.whole(row, "planned") for row in fetched}
+        query = "SELECT * FROM sessions WHERE run = ?"
+        return dict(
+            self._fetched(lambda row: (_session(row), rows.whole(row, "planned")), query, run)
+        )
 
     def environments(self, run: int) -> list[Environment]:
-        with self._plain_errors():
-            fetched = self._db.execute(
-                "SELECT * FROM environments WHERE run = ? ORDER BY rowid", (run,)
-            ).fetchall()
-            return [_environment(row) for row in fetched]
+        return self._fetched(
+            _environment, "SELECT * FROM environments WHERE run = ? ORDER BY rowid", run
+        )
 
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
         """Whether each column has the target, and why not."""
-        with self._plain_errors():
-            fetched = self._db.execute(
-                "SELECT * FROM targets WHERE run = ? ORDER BY rowid", (run,)
-            ).fetchall()
-            return {
-                (rows.text(row, "column"), rows.text(row, "target")): (
-                    rows.whole(row, "supported") == 1, rows.text(row, "message"),
-                )
-                for row in fetched
-            }  # fmt: skip
+        return dict(
+            self._fetched(_target, "SELECT * FROM targets WHERE run = ? ORDER BY rowid", run)
+        )
 
     def with_keys(
         self, column: str, wanted: Mapping[str, tuple[str, ...]]
     ) -> dict[tuple[str, ...], int]:
         """For each key that a run has, its coordinate, and the newest of those runs."""
-        with self._plain_errors():
-            fetched = self._db.execute(
-                'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run', (column,)
-            ).fetchall()
-            runs = {rows.text(row, "key"): rows.whole(row, "run") for row in fetched}
-            newest: dict[tuple[str, ...], int] = {}
-            for key, run in runs.items():
-                if key in wanted:
-                    newest[wanted[key]] = max(run, newest.get(wanted[key], 0))
-            return newest
+        newest: dict[tuple[str, ...], int] = {}
+        for key, run in self._fetched(
+            lambda row: (rows.text(row, "key"), rows.whole(row, "run")),
+            'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run',
+            column,
+        ):
+            if key in wanted:
+                newest[wanted[key]] = max(run, newest.get(wanted[key], 0))
+        return newest
 
     def newest_with_keys(self, column: str) -> set[int]:
         """The runs that are the newest of any key of a column."""
-        with self._plain_errors():
-            fetched = self._db.execute(
-                'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key', (column,)
-            ).fetchall()
-            return {rows.whole(row, "run") for row in fetched}
+        query = 'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key'
+        return set(self._fetched(_number, query, column))
 
     def newest_of_coordinates(self) -> set[int]:
         """The runs that are the newest with any key of a column, target, lane, mode and kernel, for each share."""
         share = "CASE instr(key, ' ') WHEN 0 THEN '' ELSE substr(key, instr(key, ' ')) END"
-        with self._plain_errors():
-            fetched = self._db.execute(
-                'SELECT DISTINCT max(run) AS run FROM keys GROUP BY "column", target, lane, mode, '
-                f"kernel, {share}"
-            ).fetchall()
-            return {rows.whole(row, "run") for row in fetched}
+        place = '"column", target, lane, mode, kernel'
+        query = f"SELECT DISTINCT max(run) AS run FROM keys GROUP BY {place}, {share}"
+        return set(self._fetched(_number, query))
 
     def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
         """The keys that a run has, by column, target, lane, mode and kernel."""
-        names = ("column", "target", "lane", "mode", "kernel")
-        with self._plain_errors():
-            fetched = self._db.execute("SELECT * FROM keys WHERE run = ?", (run,)).fetchall()
-            return {
-                tuple(rows.text(row, name) for name in names): rows.text(row, "key")
-                for row in fetched
-            }
+        names = ("column", "target", "lane", "mode", "kernel", "key")
+        fetched = self._fetched(
+            lambda row: tuple(rows.text(row, name) for name in names),
+            "SELECT * FROM keys WHERE run = ?",
+            run,
+        )
+        return {found[:-1]: found[-1] for found in fetched}
 
     def taken(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run whose results they reuse."""
-        with self._plain_errors():
-            fetched = self._db.execute("SELECT * FROM taken WHERE run = ?", (run,)).fetchall()
-            return {
-                (rows.text(row, "column"), rows.text(row, "item")): rows.whole(row, "source")
-                for row in fetched
-            }
+        return dict(self._fetched(_taken, "SELECT * FROM taken WHERE run = ?", run))
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
         return [
@@ -539,16 +484,25 @@ class Store:
         ]
 
     def notes(self, run: int) -> list[Note]:
-        with self._plain_errors():
-            fetched = self._db.execute(
-                "SELECT * FROM notes WHERE run = ? ORDER BY id", (run,)
-            ).fetchall()
-            return [
-                Note(*(rows.text(row, name) for name in ("column", "kind", "text")))
-                for row in fetched
-            ]
+        return self._fetched(
+            lambda row: Note(*(rows.text(row, name) for name in ("column", "kind", "text"))),
+            "SELECT * FROM notes WHERE run = ? ORDER BY id",
+            run,
+        )
 
     # Machinery
+
+    def _fetched(self, read: Callable[[sqlite3.Row], T], query: str, *values: object) -> list[T]:
+        """All rows of a query, each as `read` returns it."""
+        with self._plain_errors():
+            return [read(row) for row in self._db.execute(query, values).fetchall()]
+
+    def _put(self, table: str, chosen: Sequence[Sequence[Any]]) -> None:
+        """Stores rows whose values are in the order of the table's columns, in place of earlier ones."""
+        with self._write() as db:
+            for row in chosen:
+                marks = ", ".join("?" * len(row))
+                db.execute(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", _stored(row))
 
     def _migrate(self, db: sqlite3.Connection) -> None:
         (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -614,8 +568,24 @@ def _run(row: sqlite3.Row) -> Run:
     )  # fmt: skip
 
 
+def _number(row: sqlite3.Row) -> int:
+    return rows.whole(row, "run")
+
+
 def _session(row: sqlite3.Row) -> tuple[str, str]:
     return rows.text(row, "column"), rows.text(row, "lane", LANES)
+
+
+def _target(row: sqlite3.Row) -> tuple[tuple[str, str], tuple[bool, str]]:
+    supported = rows.whole(row, "supported") == 1
+    return (rows.text(row, "column"), rows.text(row, "target")), (
+        supported,
+        rows.text(row, "message"),
+    )
+
+
+def _taken(row: sqlite3.Row) -> tuple[tuple[str, str], int]:
+    return (rows.text(row, "column"), rows.text(row, "item")), rows.whole(row, "source")
 
 
 def _environment(row: sqlite3.Row) -> Environment:
@@ -670,6 +640,11 @@ def _host() -> str:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def _stored(row: Iterable[Any]) -> list[Any]:
+    """The values of a row as SQLite keeps them."""
+    return [_json(v) if isinstance(v, (tuple, list, Mapping)) else clean(v) for v in row]
 
 
 def _json(value: Any) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from crosswarp import compat, kernels, matrix
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix import reading
+from crosswarp.matrix.checkout.imports import imported
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.work.suite_modules import kernel_names
@@ -26,6 +27,8 @@ from crosswarp.matrix.work.suite_modules import kernel_names
 # Each of these decides on cells of its lane alone. Modules that run no suite decide on none.
 _ONLY = {"emulate": ("emulate", "estimate", "machines", "observers")}
 _NONE = ("pytest_plugin",)
+# Stands for a root in the names of what lies below it.
+_ROOT = "/"
 # Not the lane device: its measurements are never reused.
 LANES = ("compile", "emulate", "interpret")
 
@@ -98,29 +101,15 @@ def _imports(text: bytes, path: Path, root: Path) -> Sequence[Sequence[str]]:
 
 def _imported(tree: ast.AST, path: Path, root: Path) -> Iterator[Sequence[str]]:
     """Names below `root` that are imported anywhere in the file."""
-    own = ("crosswarp", "kernels")
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                parts = tuple(alias.name.split("."))
-                yield parts[2:] if parts[:2] == own else parts
-        elif isinstance(node, ast.ImportFrom):
-            parts = tuple((node.module or "").split(".")) if node.module else ()
-            if node.level:
-                up = path.parent
-                for _ in range(node.level - 1):
-                    up = up.parent
-                if not up.is_relative_to(root):
-                    continue
-                parts = (*up.relative_to(root).parts, *parts)
-            elif parts[:2] == own:
-                parts = parts[2:]
-            elif parts == own[:1]:
-                continue
-            if parts:
-                yield parts
-            for alias in node.names:
-                yield (*parts, alias.name)
+    below = path.is_relative_to(root)
+    package = ".".join((_ROOT, *path.parent.relative_to(root).parts)) if below else ""
+    for name, _ in imported(ast.walk(tree), package):
+        parts = tuple(name.split("."))
+        if parts[:2] == ("crosswarp", "kernels"):
+            parts = parts[2:]
+        elif parts[0] == _ROOT:
+            parts = parts[1:]
+        yield from filter(None, (parts[:-1], parts))
 
 
 def _files(path: Path) -> list[Path]:

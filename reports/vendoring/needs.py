@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from crosswarp import compat
+from crosswarp.matrix.checkout.imports import imported
 
 SOURCE = Path(compat.__file__).parent
 # The modules that `from crosswarp import compat` imports, and those that find its shims.
 _ALWAYS = ("__init__.py", "shims/__init__.py")
 # Imported by name, by kernels: no shim needs it.
 _WITH_ALL = ("language.py",)
+# Stands for the package in the names of its modules.
+_ROOT = "/"
 
 
 def files(shims: Iterable[str], everything: bool, source: Path = SOURCE) -> tuple[str, ...]:
@@ -31,25 +34,14 @@ def files(shims: Iterable[str], everything: bool, source: Path = SOURCE) -> tupl
 
 
 def _imports(path: str, source: Path) -> Iterator[str]:
-    package = path.split("/")[:-1]
-    for node in ast.walk(ast.parse((source / path).read_bytes())):
-        if isinstance(node, ast.Import) and any(
-            alias.name.startswith("crosswarp") for alias in node.names
-        ):
-            raise ValueError(f"{path}, line {node.lineno}: an import of crosswarp by name")  # fmt: skip
-        if not isinstance(node, ast.ImportFrom):
-            continue
-        if not node.level:
-            if (node.module or "").startswith("crosswarp"):
-                raise ValueError(f"{path}, line {node.lineno}: an import of crosswarp by name")
-            continue
-        base = [
-            *package[: len(package) - node.level + 1],
-            *(node.module.split(".") if node.module else ()),
-        ]
-        # `from . import guard` names a module, `from .errors import CompatError` a name inside one.
-        for parts in (base, *([*base, alias.name] for alias in node.names)):
-            stem = "/".join(parts)
-            for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
-                if (source / candidate).is_file():
-                    yield candidate
+    package = ".".join([_ROOT, *path.split("/")[:-1]])
+    for name, line in imported(ast.walk(ast.parse((source / path).read_bytes())), package):
+        root, *parts = name.split(".")
+        if root == "crosswarp":
+            raise ValueError(f"{path}, line {line}: an import of crosswarp by name")
+        if root == _ROOT:
+            # `from . import guard` names a module, `from .errors import CompatError` a name inside one.
+            for stem in ("/".join(parts[:-1]), "/".join(parts)):
+                for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
+                    if (source / candidate).is_file():
+                        yield candidate
