@@ -66,8 +66,6 @@ _SEVERAL = re.compile(r"(?i)(strides|shape|sizes)$")
 # Parts of a block, of which each must be large enough for a product of matrices.
 _PARTS = re.compile(r"(?i)(block|blk|slice).*factor$")
 _WARPS = {"num_warps": 4, "num_stages": 2, "num_ctas": 1}
-# The values of sizes that are tried after those of the first assumption.
-_OTHER_SIZES = (32, 16, 128, 256)
 _DEFAULT_SIZE = 64
 # By the most axes of a tensor, where all of that size would be too many elements, or slow to compile.
 _SIZES_BY_AXES = {3: 16, 4: 8, 5: 4}

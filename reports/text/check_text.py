@@ -21,7 +21,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPAT
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Inferred, Signature, shown
 from crosswarp.reports.text import escape
-from crosswarp.reports.text.layout import LONGEST, WIDTH, fill
+from crosswarp.reports.text.layout import LONGEST, WIDTH, fill, side_by_side
 from crosswarp.reports.text.signs import SIGNS
 from crosswarp.reports.text.table import ABSENT, mark
 
@@ -324,26 +324,20 @@ def grid(checked: Checked) -> str:
         ]:
             cells.setdefault((item.column, item.target, item.kernel, case), []).append(item)
     names = [escape.line(f"{name} ({case})" if more else name, 60) for name, case, more in rows]
-    first = min(max([*map(len, names), len("kernel")]), _NAME)
-    most = max((WIDTH - first) // (max(map(len, checked.targets)) + 2), 1)
     parts, seen = [], set()
     for column in checked.columns:
-        lines = [escape.line(column.label, WIDTH)]
-        for begin in range(0, len(checked.targets), most):
-            targets = checked.targets[begin : begin + most]
-            lines.append(_row("kernel", targets, targets, first))
-            for name, (kernel, case, _) in zip(names, rows):
-                marks = [
-                    mark(cells.get((column.id, target, kernel, case), ())) for target in targets
-                ]
+        shown = []
+        for name, (kernel, case, _) in zip(names, rows):
+            signs = []
+            for target in checked.targets:
+                both = mark(cells.get((column.id, target, kernel, case), ())).split(" → ")
                 # A single mode shows no change.
-                shown = [[part for part in one.split(" → ") if part != ABSENT] for one in marks]
-                seen |= {part for one in shown for part in one}
-                signs = ["".join(SIGNS[part] for part in one) for one in shown]
-                if len(name) > first:
-                    lines.append(name)
-                    name = ""
-                lines.append(_row(name, signs, targets, first))
+                outcomes = [one for one in both if one != ABSENT]
+                seen.update(outcomes)
+                signs.append("".join(SIGNS[one] for one in outcomes))
+            shown.append((name, signs))
+        table = side_by_side("kernel", checked.targets, shown, _NAME, gap=2)
+        lines = [escape.line(column.label, WIDTH), *filter(None, table)]
         parts.append("\n".join(lines))
     if seen:
         legend = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
@@ -361,11 +355,6 @@ def _cases(kernel: Inferred, checked: Checked) -> list[str]:
     known = [signature.id for signature in kernel.signatures]
     other = [case for case in dict.fromkeys(ran) if case not in known]
     return other or known
-
-
-def _row(name: str, cells: Sequence[str], targets: Sequence[str], first: int) -> str:
-    padded = [cell.ljust(len(target)) for cell, target in zip(cells, targets)]
-    return "  ".join([name.ljust(first), *padded]).rstrip()
 
 
 def ending(checked: Checked) -> str:

@@ -28,6 +28,7 @@ from crosswarp.reports.text import (
     targets_page,
 )
 from crosswarp.reports.text.api import prose, reference
+from crosswarp.reports.text.markdown import pipes
 
 # Where a repository keeps it.
 BASELINE = Path("baseline/all.json")
@@ -80,7 +81,7 @@ def shims_page(shims: Sequence[Shim], issues: Sequence[Issue]) -> str:
         "everybody who asked this copy of it ([a library may have vendored one](maintainers.md)). A shim that cannot "
         "be applied to your Triton is undone, warned of once (`CompatWarning`) and left out, the others are applied; "
         "`compat.left_out()` says why.",
-        _table(
+        pipes(
             ["what you see", "Triton", "shim"],
             [
                 [
@@ -198,13 +199,7 @@ def _not_fixed(shims: Sequence[Shim], issues: Sequence[Issue]) -> list[str]:
         for issue in left
     ]
     heads = ["known issue", "error text (a regular expression)", "Triton", "targets", "what to do"]
-    return ["## Known and not fixed", _table(heads, rows)]
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return "\n".join(
-        "| " + " | ".join(line) + " |" for line in [heads, ["---"] * len(heads), *rows]
-    )
+    return ["## Known and not fixed", pipes(heads, rows)]
 
 
 def _lines(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.guards import Answer, Place
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.markdown import pipes
 
 FORMATS = ("text", "markdown", "json")
 _LETTERS = 'compares versions as texts: wrong from 3.10 on, for "3.10" < "3.9"'
@@ -80,18 +81,19 @@ def text(report: Report) -> str:
 def markdown(report: Report) -> str:
     lines = [f"# Guards of {escape.markdown(report.library)}", "", escape.markdown(summary(report))]
     lines += ["", *_proves(report), ""]
-    lines += ["| guard | it decides | verdict | why |", "| --- | --- | --- | --- |"]
+    rows = []
     for answer in report.answers:
         guard = answer.guard
         _, *why = _about(answer, report)
         verdict = answer.verdict + (f"; {_LETTERS}" if guard.letters else "")
-        cells = (
+        cells = [
             f"{escape.code(guard.text)} {escape.markdown(guard.id)}",
             escape.code(guard.code),
             escape.markdown(verdict),
             "; ".join(escape.markdown(one) for one in why if one != _LETTERS),
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+        ]
+        rows.append(cells)
+    lines.append(pipes(["guard", "it decides", "verdict", "why"], rows))
     for one in report.unreadable:
         lines += ["", f"{escape.markdown(one.path)} cannot be read: {escape.markdown(one.why)}."]
     return "\n".join(lines) + "\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from crosswarp.matrix.cell.kinds.language_probes.names import parameters
 from crosswarp.matrix.facts import language_table
@@ -10,6 +10,7 @@ from crosswarp.matrix.facts.language_table import Table
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.language_view import Row
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.markdown import pipes
 
 _NAMED = 8
 # Modules that follow the language and are in its tables, or are separate compilers.
@@ -31,7 +32,7 @@ def page(table: Table) -> str:
         rows = [
             [_label(row), *(square.sign or " " for square in row.squares)] for row in section.rows
         ]
-        parts += [f"## {section.title}", section.about, _table(["", *table], rows)]
+        parts += [f"## {section.title}", section.about, pipes(["", *table], rows)]
     parts += [*_host(table), *_signatures(table)]
     parts += _failures(table)
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -59,7 +60,7 @@ def _head(table: Table) -> list[str]:
         "introspection, then probed with a kernel of a few lines, which the published compiler compiles for sm_90 and "
         "gfx942 on the virtual GPU (2.3 has no AMD), and which Triton's interpreter runs, compared with PyTorch. "
         f"Nothing here ran on a GPU: that it compiles does not say that its numbers are right. Checked {when}.",
-        _table(
+        pipes(
             ["sign", "means"],
             [
                 [escape.code(sign) if sign else "(empty)", meaning]
@@ -86,7 +87,7 @@ def _came_and_went(table: Table) -> list[str]:
     if not rows:
         return []
     intro = "Against the column before. Launch options and libdevice are in their own tables."
-    return ["## What came and went", intro, _table(["", "came", "went"], rows)]
+    return ["## What came and went", intro, pipes(["", "came", "went"], rows)]
 
 
 def _names(names: Iterable[str]) -> str:
@@ -133,7 +134,7 @@ def _host(table: Table) -> list[str]:
         "What libraries import from Triton itself, and not every release has. Of a module that came or went as a whole "
         f"there is one row; private names, and those of the backends, are in language.json. {how}"
     )
-    return ["## The host side", intro.strip(), _table(["", "Triton"], rows)]
+    return ["## The host side", intro.strip(), pipes(["", "Triton"], rows)]
 
 
 def _signatures(table: Table) -> list[str]:
@@ -153,7 +154,7 @@ def _signatures(table: Table) -> list[str]:
             before = now
     if not rows:
         return []
-    return ["## Signatures that changed", _table(["", "in", "change"], rows)]
+    return ["## Signatures that changed", pipes(["", "in", "change"], rows)]
 
 
 def _inside(name: str) -> bool:
@@ -220,10 +221,5 @@ def _failures(table: Table) -> list[str]:
     return [
         "## What fails, by its error",
         shown,
-        _table(["error", "where", "what", "Triton"], rows),
+        pipes(["error", "where", "what", "Triton"], rows),
     ]
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

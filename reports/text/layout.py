@@ -48,24 +48,25 @@ def side_by_side(
         longest: a longer name gets a separate line; cut off, it could read like another.
         gap: spaces between two columns.
     """
-    wide = max(2, *map(len, names))
-    first = min(max(len(head), *(len(name) for name, _ in rows)), longest)
+    widths = [max(2, len(name)) for name in names]
+    first = min(max([len(head), *(len(name) for name, _ in rows)]), longest)
     # At least one column, however long its name.
-    most = max((WIDTH - first) // (wide + gap), 1)
+    most = max((WIDTH - first) // (max(widths, default=2) + gap), 1)
     lines = []
     for begin in range(0, len(names), most):
         some = slice(begin, begin + most)
-        lines += ["", _signs(head, names[some], first, wide, gap)]
+        lines += ["", _signs(head, names[some], first, widths[some], gap)]
         for name, signs in rows:
             if len(name) > first:
                 lines.append(name)
                 name = ""
-            lines.append(_signs(name, signs[some], first, wide, gap))
+            lines.append(_signs(name, signs[some], first, widths[some], gap))
     return lines
 
 
-def _signs(name: str, cells: Sequence[str], first: int, wide: int, gap: int) -> str:
-    return (" " * gap).join([name.ljust(first), *(cell.ljust(wide) for cell in cells)]).rstrip()
+def _signs(name: str, cells: Sequence[str], first: int, widths: Sequence[int], gap: int) -> str:
+    padded = [cell.ljust(width) for cell, width in zip(cells, widths)]
+    return (" " * gap).join([name.ljust(first), *padded]).rstrip()
 
 
 def wrapped(name: str, text: str) -> str:

@@ -12,6 +12,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.work import library_ops
 from crosswarp.matrix.work.library_ops import Cause, Cell, Library, Verdict
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.markdown import pipes
 
 ABSENT = "-"
 
@@ -117,7 +118,7 @@ def _tables(cells: Sequence[Cell], verdict: Verdict, notes: Mapping[str, int]) -
             [escape.code(op), *(mark(at.get((op, column)), verdict, notes) for column in columns)]
             for op in sorted({op for op, _ in at})
         ]
-        parts += [f"**{escape.markdown(target)}**", _pipes(["op", *map(_short, columns)], rows)]
+        parts += [f"**{escape.markdown(target)}**", pipes(["op", *map(_short, columns)], rows)]
     return parts
 
 
@@ -162,7 +163,7 @@ def _causes(verdict: Verdict, causes: Sequence[Cause], notes: Mapping[str, int])
         for cause in used
     ]  # fmt: skip
     heads = ["", "cause", "whose", "error (a regular expression)", "cells"]
-    return ["## Causes", "What is red with the shims installed, and why.", _pipes(heads, rows)]
+    return ["## Causes", "What is red with the shims installed, and why.", pipes(heads, rows)]
 
 
 def _shims(cells: Sequence[Cell]) -> list[str]:
@@ -188,7 +189,7 @@ def _shims(cells: Sequence[Cell]) -> list[str]:
     ]
     heads = ["shim", "Triton", "targets", "cells"]
     intro = "Shims that acted where an op fails without compat and passes with it; several may act in one."
-    return ["## Fixed by", intro, _pipes(heads, rows)]
+    return ["## Fixed by", intro, pipes(heads, rows)]
 
 
 def _columns(cells: Sequence[Cell]) -> list[str]:
@@ -201,8 +202,3 @@ def _version(column: str) -> tuple:
 
 def _short(column: str) -> str:
     return escape.markdown(column.removeprefix("triton-"))
-
-
-def _pipes(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from tabulate import tabulate
 
 from crosswarp.matrix.facts.probed_targets import Probed, Release
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.markdown import pipes
 
 _WORKS, _NO_DOT, _FAILS = "✓", "no dot", "–"
 _SUITE = """
@@ -52,7 +53,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
         "# Targets",
         "Made from `matrix/facts/targets.toml` and `probed_targets.json` by `crosswarp docs`; change those, not this "
         "page. A product's name may be written in place of its target: `--targets H100`.",
-        _table([*heads, "on each: threads, blocks, shared memory"], [_limits(*one) for one in targets.items()]),
+        pipes([*heads, "on each: threads, blocks, shared memory"], [_limits(*one) for one in targets.items()]),
         "Threads, shared memory (bytes) and registers (of 32 bits) are those of one block. Multiprocessors are those "
         "of one product.",
         "## Which release compiles for which",
@@ -60,7 +61,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
         f"addition alone; {_FAILS}: neither. `crosswarp targets --probe --here PYTHON` asks again. Where a release "
         "does not compile for a target, its cells are `unsupported`. Compiling says nothing of running: most of these "
         "GPUs nobody has tried.",
-        _table(
+        pipes(
             ["target", *map(escape.markdown, probed)],
             [[f"`{name}`", *(_sign(one.targets.get(name)) for one in probed.values())] for name in targets],
         ),
@@ -120,7 +121,7 @@ def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> li
         ]
         for text, where in found.items()
     ]
-    return [_table(["what it says", "where"], rows)] if rows else []
+    return [pipes(["what it says", "where"], rows)] if rows else []
 
 
 def _sign(probed: Probed | None) -> str:
@@ -137,8 +138,3 @@ def _source(text: str) -> str:
         if text.startswith("https://")
         else escape.markdown(text)
     )
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
