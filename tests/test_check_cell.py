@@ -40,6 +40,13 @@ GONE = Verdict(
 LOST = Verdict(
     "api-error", "TypeError", "TypeError", "TypeError: missing a required argument: 'x'", "bind"
 )
+WORD = Verdict(
+    "api-error",
+    "KeyError",
+    "KeyError",
+    "KeyError: 'Keyword argument TILE was specified but unrecognised'",
+    "bind",
+)
 BOUND = Verdict("api-error", "TypeError", "missing 1 required argument; NameError", "m", "bind")
 SIZES = Verdict(
     "crash",
@@ -80,7 +87,9 @@ def settled(monkeypatch):
 
     def go(*verdicts, assumed=("x",), again=1, kind="constexpr", assigns=()):
         typed = [{"name": "x", "type": kind}]
-        tried = [{"assumed": list(assumed), "arguments": typed, "options": {}} for _ in verdicts]
+        tried = [
+            {"assumed": list(assumed), "arguments": typed, "options": {"TILE": 1}} for _ in verdicts
+        ]
         kernels = {"k": {"cases": {"c": {"attempts": tried}}, "assigns": assigns}}
         spec = AskedCheck(check={"kernels": kernels, "kernel_limit": 90})
         unit = [Item("sm_90", "compile", mode, "k", "c") for mode in ("bare", "shimmed")]
@@ -112,7 +121,7 @@ def test_on_the_next_target_what_passed_comes_first(settled):
 
 
 # LOST: Triton 2.3.1 takes a parameter named num_warps for a launch option, and then misses it (liger-215).
-@pytest.mark.parametrize("failure", [NAME, GONE, TARGET, LOST, SLICE])
+@pytest.mark.parametrize("failure", [NAME, GONE, TARGET, LOST, SLICE, WORD])
 def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
     # Once in each mode.

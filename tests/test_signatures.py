@@ -481,3 +481,21 @@ def test_functions_that_call_each_other_often_are_followed_once(tmp_path, monkey
     monkeypatch.setattr(evaluation.Evaluation, "_kind", counted)
     (found,) = infer.infer(finding.read(path))[0].signatures
     assert str(found) == "x *fp16:16, n=8 i32" and len(steps) < 1000
+
+
+@pytest.mark.parametrize(
+    "decorators, word, passed",
+    [("", "TILE", True), ("", "num_warps", False), ("@other\n", "TILE", False)],
+)
+def test_a_word_that_triton_refuses_is_passed_although_its_value_is_unknown(
+    tmp_path, decorators, word, passed
+):
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "import triton\nfrom elsewhere import other, size\n\n"
+        f"{decorators}@triton.jit\ndef k(x, n):\n    pass\n\n"
+        f"def run(x):\n    k[(1,)](x, 1, {word}=size(x))\n",
+        "utf-8",
+    )
+    (found,) = infer.infer(finding.read(path))[0].signatures
+    assert (word in found.options) is passed

@@ -27,6 +27,8 @@ _NUMBERS = {"int": "i32", "float": "fp32", "bool": "i1"}
 # The most assumptions under which a launch is compiled.
 _MOST_ATTEMPTS = 12
 _FIRST = Assumption()
+# In place of a value that nothing reads.
+_ANY = {"value": 1}
 # The tensor of a descriptor, by place or by name.
 _BASES = (0, "base", "tensor")
 _INTEGERS = ({"dtype": "int32"}, {"dtype": "int8"})
@@ -327,6 +329,10 @@ class _Inference:
             assert launch is not None
             kind = self._evaluation.kind(node, launch.scope)
             given = _encoded(kind)
+            if given is None and name not in self._constants and self._is_refused(name):
+                # Triton refuses the launch, whatever the value.
+                options[name], origins[name] = _ANY, f"the launch at line {launch.line}"
+                continue
             if given is None or name in self._constants:
                 if given is None and name not in self._constants:
                     notes.append(
@@ -343,6 +349,13 @@ class _Inference:
             if name not in names:
                 options[name], origins[name] = given, "--constexpr"
         return options, origins, notes
+
+    def _is_refused(self, word: str) -> bool:
+        """Whether a launch's word is surely neither an option of Triton's nor read by a decorator of the file's."""
+        decorators = self._kernel.node.decorator_list
+        functions = [one.func if isinstance(one, ast.Call) else one for one in decorators]
+        own = all(self._source.full(one).startswith("triton.") for one in functions)
+        return own and bool(functions) and not word.islower()
 
     def _sentence(self, launch: Launch | None, found: Signature, lacks: Sequence[str]) -> str:
         """A sentence about the unknown arguments, and options for them, with the known ones filled in."""

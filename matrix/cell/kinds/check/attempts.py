@@ -29,6 +29,7 @@ _ANYWAY = re.compile(
 _MISSING = re.compile(
     r"missing (?:a|\d+) required (?:positional |keyword-only )?arguments?: '(\w+)'"
 )
+_UNKNOWN_WORD = re.compile(r"Keyword argument (\w+) was specified but unrecognised")
 _UNDEFINED = re.compile(r"(\w+)'? is not defined")
 # The compiler's own failures, after the language has accepted the program.
 _COMPILER = re.compile(
@@ -209,7 +210,10 @@ def _whatever_is_assumed(
 
 
 def _is_lost(verdict: Verdict, attempt: Dict[str, Any]) -> bool:
-    """Whether Triton misses an argument that it was given, such as a parameter named num_warps."""
+    """Whether Triton misses an argument that it was given (num_warps on 2.3.1), or refuses a word of the launch."""
+    unknown = _UNKNOWN_WORD.search(verdict.message)
+    if unknown is not None and unknown[1] in attempt["options"]:
+        return True
     missing = _MISSING.search(verdict.message)
     given = {argument["name"] for argument in attempt["arguments"]} | set(attempt["options"])
     return missing is not None and missing[1] in given
