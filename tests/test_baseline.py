@@ -244,6 +244,20 @@ def test_a_file_that_cannot_be_read(path):
         baseline.read(path)
 
 
+@pytest.mark.parametrize(
+    ("plan", "kept"),
+    [({}, ["a"]), ({"left_out": "1f"}, ["a", "b"]), ({"cases": ["a"]}, ["a", "b"])],
+)
+def test_a_run_of_some_cases_says_nothing_of_the_others(
+    command, stored, make_record, path, tmp_path, plan, kept
+):
+    baseline.write(path, [make_record(case=case) for case in "ab"])
+    stored([make_record(case="a")], **plan)
+    store = str(tmp_path / "store.db")
+    assert command("baseline", "write", str(path), "--onto", str(path), "--store", store)[0] == 0
+    assert [record.case for record in baseline.read(path)] == kept
+
+
 def test_a_run_of_some_kernels_is_written_onto_a_baseline(
     command, stored, make_record, path, tmp_path
 ):

@@ -53,11 +53,15 @@ def write(path: Path, records: Sequence[Record]) -> None:
         ) from None
 
 
-def onto(old: Sequence[Record], new: Sequence[Record]) -> list[Record]:
-    """Returns `old` with the results of `new` for each kernel, column, target and lane that it ran."""
+def onto(old: Sequence[Record], new: Sequence[Record], all_cases: bool = True) -> list[Record]:
+    """Returns `old` with the results of `new` for each kernel, column, target and lane that it ran.
+
+    Without `all_cases` the run had only some of a kernel's, and `old` says more of the others.
+    """
 
     def place(record: Record) -> tuple[str, ...]:
-        return record.column, record.target, record.lane, record.mode, record.kernel
+        case = "" if all_cases else record.case
+        return record.column, record.target, record.lane, record.mode, record.kernel, case
 
     again = {place(record) for record in new}
     return [*(record for record in old if place(record) not in again), *new]

@@ -40,7 +40,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not records:
         raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     if options.onto is not None:
-        records = baseline.onto(baseline.read(options.onto), records)
+        chosen = one.described.selection
+        all_cases = chosen["cases"] == ["*"] and not chosen["left_out"]
+        records = baseline.onto(baseline.read(options.onto), records, all_cases)
     baseline.write(options.file, records)
     columns = len({record.column for record in records})
     name = escape.terminal(str(options.file))
