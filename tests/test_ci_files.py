@@ -321,12 +321,13 @@ def test_what_is_committed_is_compared_with(desk, tmp_path):
     for job in json.loads((home / "output").read_text().removeprefix("matrix="))["include"]:
         context = {f"matrix.{name}": value for name, value in job.items()}
         github.steps(job["name"], jobs["run"]["steps"], environ, context)
-    ended, home = github.steps("first", jobs["report"]["steps"], environ, {})
-    assert not {"Compare", "Comment on what is new", "Documentation"} & set(ended)
     # crosswarp's own repository is told by a file that no other has.
     desk.files["matrix/facts/issues.toml"] = ""
-    with Store(home / "merged" / "store.db") as store:
-        records = store.records(store.run().id)
+    records = []
+    for path in desk.artifacts.glob("part-triton-*/*.db"):
+        with Store(path) as store:
+            records += store.records(store.run().id)
+    assert len(records) == 10
     green = [replace(record, outcome="pass", fingerprint="") for record in records]
     for number, (committed, status, said) in enumerate(
         [(records, 0, "Nothing regressed"), (green, 1, "Worse: 1 cells (exit 1).")]
