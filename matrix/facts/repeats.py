@@ -15,6 +15,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from crosswarp.matrix import reading
 from crosswarp.matrix.facts import datafile
 
 DEFAULT_FILE = Path(__file__).with_name("repeats.json")
@@ -40,7 +41,7 @@ def place_of(lane: str, target: str) -> str:
 
 def load(path: Path = DEFAULT_FILE) -> Repeats:
     """The committed table."""
-    document = json.loads(path.read_text("utf-8"))
+    document = json.loads(reading.text(path))
     return datafile.validated(path, document, _File, _AGAIN).kernels
 
 

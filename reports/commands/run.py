@@ -195,6 +195,10 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         check_work(options.work)
         if skipped := left_out(wanted.suite):
             shown.say(skipped)
+        if wanted.left_out:
+            shown.say(
+                "cases that only repeat a cheaper one are left out: --all-cases runs them too"
+            )
         with Store(options.store) as store:
             runner = Runner(
                 planned,
