@@ -16,7 +16,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan
-from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.progress import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.work import suite_modules
 from crosswarp.matrix.work.suite import Suite

@@ -9,24 +9,26 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    Progress,
     ProgressColumn,
     Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
+from rich.progress import (
+    Progress as Bar,
+)
 from rich.text import Text
 
 from crosswarp.matrix.printable import printable
 from crosswarp.matrix.results.record import RED, Record
-from crosswarp.matrix.running.progress import Expectations, Phases, counts
+from crosswarp.matrix.running.progress import Expectations, Phases, Progress, counts
 
 
-class BarProgress:
+class BarProgress(Progress):
     """A bar, with the reason for waiting while there is nothing yet to count."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Bar) -> None:
         self._progress = progress
         self._task: TaskID | None = None
         self._planned = 0
@@ -102,7 +104,7 @@ class _Counted(ProgressColumn):
 
 @contextmanager
 def shown(console: Console) -> Iterator[BarProgress]:
-    progress = Progress(
+    progress = Bar(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         _Counted(),
@@ -123,6 +125,6 @@ def counting(what: str, console: Console) -> Iterator[Callable[[int, int], None]
         BarColumn(),
         TextColumn("{task.completed:.0f} of {task.total:.0f} {task.description}"),
     )
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+    with Bar(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         task = progress.add_task(what, total=1)
         yield lambda done, of: progress.update(task, completed=done, total=of)

@@ -28,7 +28,7 @@ from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan
-from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.progress import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.versions import Version
 

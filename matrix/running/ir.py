@@ -21,7 +21,7 @@ from crosswarp.matrix.errors import CrosswarpError, EnvironmentFailed
 from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan
-from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.progress import Progress
 from crosswarp.matrix.running.run import Runner
 
 # In the order in which they are made.

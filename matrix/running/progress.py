@@ -58,6 +58,26 @@ class Expected:
 Expectations = Mapping[str, Mapping[str, Expected]]
 
 
+class Progress:
+    """Receives the events of a run. Each method does nothing here."""
+
+    def say(self, text: str) -> None: ...
+
+    def begins(self, columns: int) -> None: ...
+
+    def preparing(self, column: str) -> None: ...
+
+    def column(self, column: str, label: str) -> None: ...
+
+    def planned(self, column: str, lane: str, items: int) -> None: ...
+
+    def item(self, column: str, item: str) -> None: ...
+
+    def cell(self, cell: Record) -> None: ...
+
+    def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None: ...
+
+
 class Phases:
     """Where a run stands: which column of how many, and how long the rest takes at the pace of what is done."""
 
@@ -120,7 +140,7 @@ class Phases:
         return f"{more} more columns, {time_left}" if more and time_left else ""
 
 
-class PlainProgress:
+class PlainProgress(Progress):
     """One line where something begins or ends, and one every half minute in between."""
 
     def __init__(self, out: TextIO | None = None) -> None:
@@ -162,9 +182,6 @@ class PlainProgress:
             more = f", {time_left}" if time_left else ""
             of = self._phases.cases(column, self._planned)
             self.say(f"{column}: {self._done} of {of} cases{more}")
-
-    def cell(self, cell: Record) -> None:
-        pass
 
     def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None:
         self.say(f"{column}: {counts(outcomes)} in {seconds:.0f} s")

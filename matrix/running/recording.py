@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.results.verdict import ByKernel, classify
-
-
-class Progress(Protocol):
-    def say(self, text: str) -> None: ...
-
-    def begins(self, columns: int) -> None: ...
-
-    def preparing(self, column: str) -> None: ...
-
-    def column(self, column: str, label: str) -> None: ...
-
-    def planned(self, column: str, lane: str, items: int) -> None: ...
-
-    def item(self, column: str, item: str) -> None: ...
-
-    def cell(self, cell: Record) -> None: ...
-
-    def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None: ...
+from crosswarp.matrix.running.progress import Progress
 
 
 class Recording:

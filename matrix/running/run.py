@@ -38,7 +38,8 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.running import asking, unchanged
 from crosswarp.matrix.running.column_run import ColumnRun
 from crosswarp.matrix.running.plan import Coordinate, Judged, Plan
-from crosswarp.matrix.running.recording import Progress, Recording
+from crosswarp.matrix.running.progress import Progress
+from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.running.signals import StopRequested
 
 _ENDED = object()

@@ -27,19 +27,21 @@ from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.results.record import MODES, Record
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running.plan import Plan, check_words, default_jobs
+from crosswarp.matrix.running.progress import Progress
 from crosswarp.matrix.running.run import Prepare, Runner
 from crosswarp.matrix.signatures import finding, given, infer, kinds, launches, source
 from crosswarp.matrix.work import brought, check
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
+    JOBS,
     add_files,
+    add_globs,
     add_here,
     add_numbers,
     add_triton,
     add_work,
     check_work,
     known_issues,
-    positive,
     target_table,
     write_out,
 )
@@ -67,17 +69,12 @@ def add(parser: argparse.ArgumentParser) -> None:
         "file", metavar="FILE_OR_MODULE", help="a Python file, or the dotted name of a module"
     )
     what = parser.add_argument_group("what to compile (globs, comma-separated)")
-    what.add_argument("--kernels", action="append", metavar="GLOB,..", help="(default: all)")
-    what.add_argument(
-        "--targets", action="append", metavar="GLOB,..",
-        help="sm_90, gfx*, H100, ... or a profile (default: founding; all)",
-    )  # fmt: skip
-    what.add_argument(
-        "--modes",
-        action="append",
-        metavar="MODE,..",
-        help="bare: without compat, shimmed: with compat (both)",
+    add_globs(
+        what,
+        ("kernels", "(default: all)"),
+        ("targets", "sm_90, gfx*, H100, ... or a profile (default: founding; all)"),
     )
+    add_globs(what, ("modes", "bare: without compat, shimmed: with compat (both)"), of="MODE")
     add_here(what, "the interpreter whose Triton compiles them (default: crosswarp's own)")
     add_triton(
         what, "build these environments as well, 3 to 5 GB each: newest, all, 3.6.0,3.9.0, ..."
@@ -117,14 +114,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--fresh", action="store_true", help="compile anew what an earlier run compiled"
     )
-    limits.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="cases at a time (default: the CPUs of this machine)",
-    )
     add_numbers(
         limits,
+        JOBS,
         ("time-limit", 120, "S", "for one configuration (120)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("kernel-limit", 90, "S", "for one kernel on one target; then the others go on (90)"),
@@ -200,7 +192,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     return checked.exit_code
 
 
-class _Lines:
+class _Lines(Progress):
     """Each verdict when it is there, as a line; what else is to be said, on standard error.
 
     Attributes:
@@ -219,21 +211,6 @@ class _Lines:
     def say(self, text: str) -> None:
         self.notes.append(text)
         print(escape.terminal(text), file=sys.stderr, flush=True)
-
-    def begins(self, columns: int) -> None:
-        pass
-
-    def preparing(self, column: str) -> None:
-        pass
-
-    def column(self, column: str, label: str) -> None:
-        pass
-
-    def planned(self, column: str, lane: str, items: int) -> None:
-        pass
-
-    def item(self, column: str, item: str) -> None:
-        pass
 
     def cell(self, cell: Record) -> None:
         if cell.config:

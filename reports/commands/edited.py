@@ -23,7 +23,12 @@ from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
 from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands import placing
-from crosswarp.reports.commands.options import at_hand, known_issues, target_table
+from crosswarp.reports.commands.options import (
+    add_globs,
+    at_hand,
+    known_issues,
+    target_table,
+)
 from crosswarp.reports.reproducing import edited, fuzzed
 from crosswarp.reports.text import escape
 
@@ -39,11 +44,10 @@ def add_edited(group: argparse._ArgumentGroup) -> None:
         help="instead of generated programs edit the kernels of this folder so that nothing may change "
         "(--kernels alone: crosswarp's own)",
     )  # fmt: skip
-    group.add_argument(
-        "--kernels", action="append", metavar="GLOB,..", help="which of them to edit (default: all)"
-    )
-    group.add_argument(
-        "--cases", action="append", metavar="GLOB,..", help="which cases of them to run (all)"
+    add_globs(
+        group,
+        ("kernels", "which of them to edit (default: all)"),
+        ("cases", "which cases of them to run (all)"),
     )
 
 

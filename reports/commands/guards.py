@@ -28,6 +28,7 @@ from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
+    add_globs,
     add_numbers,
     add_triton,
     add_work,
@@ -66,13 +67,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--suite", type=Path, metavar="DIR", help="kernel modules that call the library in a folder"
     )
     add_triton(parser, "ids, globs or profiles (default: every published pair)")
-    for name, meaning in (
+    add_globs(
+        parser,
         ("guards", "PATH:LINE:COLUMN, or the test's own text (default: all)"),
         ("ops", "of a library of libraries.toml (default: all)"),
         ("cases", "ids of cases (default: all)"),
         ("targets", "(default: sm_90)"),
-    ):
-        parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    )
     parser.add_argument(
         "--here", type=Path, action="append", metavar="PYTHON",
         help="the interpreter named, in place of columns; may be repeated",
@@ -89,7 +90,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one column (7200)"),
     )
-    parser.add_argument("--exclude", action="append", metavar="GLOB,..", help="files to leave out")
+    add_globs(parser, ("exclude", "files to leave out"))
     parser.add_argument("--format", choices=guards_text.FORMATS, default="text", help="(text)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write it there instead")
     add_work(parser)

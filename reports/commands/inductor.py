@@ -27,14 +27,15 @@ from crosswarp.matrix.work import brought, inductor
 from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
+    JOBS,
     add_files,
+    add_globs,
     add_numbers,
     add_store,
     add_triton,
     add_work,
     check_work,
     known_issues,
-    positive,
     target_table,
 )
 from crosswarp.reports.findings.view import view
@@ -66,22 +67,13 @@ def add(parser: argparse.ArgumentParser) -> None:
         "(default: crosswarp's own programs)",
     )  # fmt: skip
     what = parser.add_argument_group("what (globs, comma-separated)")
-    what.add_argument(
-        "--programs", action="append", metavar="GLOB,..", help="of crosswarp's own (all)"
-    )
+    add_globs(what, ("programs", "of crosswarp's own (all)"))
     what.add_argument(
         "--dynamic", action="store_true", help="compile FUNCTION for any size of its inputs"
     )
-    what.add_argument(
-        "--targets", action="append", metavar="GLOB,..", help="sm_90, H100, gfx942, .. (sm_90)"
-    )
-    what.add_argument(
-        "--modes",
-        action="append",
-        metavar="MODE,..",
-        help="bare: without compat, shimmed: with compat (both)",
-    )
-    what.add_argument("--lanes", action="append", metavar="LANE,..", help="compile, emulate (both)")
+    add_globs(what, ("targets", "sm_90, H100, gfx942, .. (sm_90)"))
+    add_globs(what, ("modes", "bare: without compat, shimmed: with compat (both)"), of="MODE")
+    add_globs(what, ("lanes", "compile, emulate (both)"), of="LANE")
     what.add_argument(
         "--configurations", type=int, default=2, metavar="N", help="of each kernel; 0: all (2)"
     )
@@ -106,14 +98,9 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--written", action="store_true", help="write nothing anew: compile what lies in --work"
     )
     how.add_argument("--list", action="store_true", help="name the programs, and do nothing")
-    how.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="cases at a time (default: the CPUs of this machine)",
-    )
     add_numbers(
         how,
+        JOBS,
         ("time-limit", 300, "S", "for one program, or one configuration (300)"),
         ("memory-limit", 6000, "MB", "for one compilation (6000)"),
         ("column-limit", 7200, "S", "for one environment (7200)"),

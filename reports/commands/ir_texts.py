@@ -13,8 +13,7 @@ from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.running import ir, plan
 from crosswarp.matrix.running.ir import Compiled, Wanted
-from crosswarp.matrix.running.progress import progress
-from crosswarp.matrix.running.recording import Progress
+from crosswarp.matrix.running.progress import Progress, progress
 from crosswarp.matrix.work import suite_modules
 from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.findings.ir_cells import chosen

@@ -21,6 +21,7 @@ from crosswarp.matrix.work.library_ops import Cell, Library, LibraryFile, Verdic
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
+    add_globs,
     add_numbers,
     add_triton,
     add_work,
@@ -45,13 +46,13 @@ TARGETS = ("sm_90", "gfx942")
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_triton(parser, "ids or globs (default: every published pair)")
-    for name, meaning in (
+    add_globs(
+        parser,
         ("libraries", "releases, such as liger-kernel-0.5.10 (default: all)"),
         ("targets", "(default: sm_90,gfx942)"),
         ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("ops", "names of ops (default: all)"),
-    ):
-        parser.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    )
     parser.add_argument(
         "--configurations", type=int, default=2, metavar="N",
         help="to which an autotuned kernel is limited; 0 for all (2)",

@@ -35,7 +35,8 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
         "releases such as 3.2.0,3.9.0, globs, all, main, a profile, or a release with another torch, numpy or "
         "Python, such as 3.2.0+torch-2.5.1+numpy-2.0.2+python-3.12 or any part of that (default: founding)",
     )
-    for name, meaning in (
+    add_globs(
+        group,
         ("targets", "sm_90, gfx*, H100, ... or a profile (default: founding; all)"),
         (
             "lanes",
@@ -48,8 +49,7 @@ def add_selection(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
             "ids of cases of these kernels (default: all; in a run that names no kernels, cases, targets or lanes all "
             "but the repeats)",
         ),
-    ):
-        group.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    )
     group.add_argument(
         "--all-cases",
         action="store_true",
@@ -150,12 +150,7 @@ def for_workers(options: argparse.Namespace, declared: Iterable[argparse.Action]
 
 
 def add_limits(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--jobs",
-        type=positive,
-        metavar="N",
-        help="cases at a time (default: the CPUs of this machine)",
-    )
+    add_numbers(group, JOBS)
     add = to_workers(group)
     add(
         "--time-limit", type=positive, default=TIME_LIMIT, metavar="S",
@@ -175,12 +170,22 @@ def add_limits(group: argparse._ActionsContainer) -> None:
     add("--column-limit", type=positive, default=3600, metavar="S", help="for one column (3600)")
 
 
+# A row of `add_numbers`.
+JOBS = ("jobs", None, "N", "cases at a time (default: the CPUs of this machine)")
+
+
 def add_numbers(group: argparse._ActionsContainer, *rows: tuple[str, int | None, str, str]) -> None:
     """An option for each row: its name without dashes, what it is by default, its metavar and its meaning."""
     for name, default, metavar, meaning in rows:
         group.add_argument(
             f"--{name}", type=positive, default=default, metavar=metavar, help=meaning
         )
+
+
+def add_globs(group: argparse._ActionsContainer, *rows: tuple[str, str], of: str = "GLOB") -> None:
+    """A repeatable option of values with commas for each row: its name without dashes and its meaning."""
+    for name, meaning in rows:
+        group.add_argument(f"--{name}", action="append", metavar=f"{of},..", help=meaning)
 
 
 def alone(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from crosswarp.reports.commands.options import (
     add_files,
+    add_globs,
     add_reproducers,
     add_run,
     add_store,
@@ -29,12 +30,7 @@ FORMATS = {"table": range_text.terminal, "markdown": range_text.markdown, "json"
 
 def add(parser: argparse.ArgumentParser) -> None:
     for name in ("kernels", "targets", "lanes"):
-        parser.add_argument(
-            f"--{name}",
-            action="append",
-            metavar="GLOB,..",
-            help="(default: all that the run holds)",
-        )
+        add_globs(parser, (name, "(default: all that the run holds)"))
     add_reproducers(parser)
     parser.add_argument("--format", choices=tuple(FORMATS), default="table")
     add_run(parser)

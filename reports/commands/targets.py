@@ -16,6 +16,7 @@ from crosswarp.matrix.work import target_probe
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
+    add_globs,
     add_triton,
     add_work,
     check_work,
@@ -48,9 +49,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--here", type=Path, action="append", metavar="PYTHON", help="with --probe; may be repeated"
     )
     add_triton(parser, "with --probe: build these environments, 3.6.0,3.9.0 or all")
-    parser.add_argument(
-        "--targets", action="append", metavar="GLOB,..", help="these alone (default: all)"
-    )
+    add_globs(parser, ("targets", "these alone (default: all)"))
     parser.add_argument("--write", action="store_true", help="with --probe: record what was found")
     parser.add_argument(
         "--time-limit", type=positive, default=60, metavar="S", help="for one kernel (60)"

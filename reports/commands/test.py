@@ -21,6 +21,7 @@ from crosswarp.reports.commands.options import (
     add_environments,
     add_expectations,
     add_files,
+    add_globs,
     add_here,
     add_limits,
     add_shard,
@@ -57,13 +58,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_argument_group("what to run (globs, comma-separated)")
     add_triton(what, "as `run` has them (default: what the library's metadata allows)")
-    for name, meaning in (
+    add_globs(
+        what,
         ("targets", "sm_90, gfx*, H100, ... (default: sm_90)"),
         ("lanes", "the way of each launch: compile, emulate, interpret (default: compile)"),
         ("modes", "bare: without compat, shimmed: with compat (default: both)"),
         ("cases", "tests: FILE::FUNCTION, FILE::FUNCTION/PARAMETERS; with ! before: none of these"),
-    ):
-        what.add_argument(f"--{name}", action="append", metavar="GLOB,..", help=meaning)
+    )
     own_tests.add_sample(what)
     add_shard(what, "tests")
     add_here(
