@@ -70,7 +70,7 @@ def grid(model: Model) -> dict[str, Any]:
                 ],
                 "rows": [
                     [
-                        _cell(outcomes.get(place), changes.get(place, [0, 0]))
+                        _cell(outcomes.get(place), changes.get(place, (0, 0)))
                         for column in model.columns
                         for place in [(lane, target, kernel.name, column.id)]
                     ]
@@ -190,5 +190,5 @@ def _changes(model: Model) -> dict[Place, list[int]]:
     return found
 
 
-def _cell(outcomes: list[int] | None, changes: list[int]) -> list[int] | int:
+def _cell(outcomes: Sequence[int] | None, changes: Sequence[int]) -> list[int] | int:
     return [*outcomes, *changes] if outcomes else 0

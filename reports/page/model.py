@@ -19,7 +19,7 @@ from crosswarp.reports.page.text import slugs
 from crosswarp.reports.text import again
 
 _MODES = {mode: number for number, mode in enumerate(MODES)}
-_BITS = {outcome: 1 << number for number, outcome in enumerate(WORST)}
+_BITS: Mapping[str, int] = {outcome: 1 << number for number, outcome in enumerate(WORST)}
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@
 
 Each reader starts at the top of a page and reads until it names a command or another page, then reads the output or
 that page until the last part of the answer stands there. Those words are counted, with the seconds from an empty
-virtual environment: the installation, and every command. WHEEL stands for the checkout, as long as no index has it;
-who has Triton already (--triton names an environment with it) has it on the path.
+virtual environment: the installation, and every command. A reader installs once, for the first question that needs it;
+a later question of that reader counts its command alone. WHEEL stands for the checkout, as long as no index has it;
+who has Triton already (--triton names an environment with it) has it on the path, in an environment for that question.
 
-Prints a table, and ends with 1 where an answer is missing, takes over 60 seconds, or over 250 words. CPU seconds are
-of the installation and the command together; on a busy machine they say more than the clock. `load`: the processes that
-wanted a core, on average over the minute in which the answer came.
+Prints a table, and ends with 1 where an answer is missing, takes over 60 seconds, or over 250 words. `installed after`
+has the seconds of an installation, and a dash where the reader had it. CPU seconds are of the installation and the
+command, one row with `+`; on a busy machine they say more than the clock. `load`: the processes that wanted a core, on
+average over the minute in which the answer came.
 """
 
 from __future__ import annotations
@@ -113,16 +115,20 @@ QUESTIONS = (
 @dataclass(frozen=True)
 class Walk:
     question: Question
-    installed: float
+    # None: this reader had it already.
+    installed: float | None
     seconds: float
-    cpu: float
+    # Of the installation, and of the command.
+    cpu: tuple[float, float]
     load: float
     words: int
     missing: tuple[str, ...]
 
     @property
     def wrong(self) -> str:
-        late = f"over {MOST_SECONDS} s" if self.installed + self.seconds > MOST_SECONDS else ""
+        late = (
+            f"over {MOST_SECONDS} s" if (self.installed or 0) + self.seconds > MOST_SECONDS else ""
+        )
         long = f"over {MOST_WORDS} words" if self.words > MOST_WORDS else ""
         return ", ".join(filter(None, [late, long, *(f"lacks {text!r}" for text in self.missing)]))
 
@@ -137,42 +143,49 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help="where the folders are made")
     options = parser.parse_args()
     walks = []
-    for question in QUESTIONS:
-        if question.reader[0] in options.only:
-            with tempfile.TemporaryDirectory(dir=options.work) as folder:
-                walks.append(walk(question, Path(folder), options))
-            print(walks[-1].wrong or "answered", question.asks, sep=": ", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=options.work) as folder:
+        readers = Readers(Path(folder), options.wheel.resolve(), options.triton.resolve())
+        for question in QUESTIONS:
+            if question.reader[0] in options.only:
+                walks.append(walk(question, readers))
+                print(walks[-1].wrong or "answered", question.asks, sep=": ", file=sys.stderr)
+        print_table(walks)
+    return int(any(done.wrong for done in walks))
+
+
+def print_table(walks: list[Walk]) -> None:
     print(
         "| reader | question | starts at | installed after | then | CPU | load | words | |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )
     for done in walks:
         asked = done.question
+        after = "–" if done.installed is None else f"{done.installed:.1f}"
         print(
-            f"| {asked.reader} | {asked.asks} | {asked.page} | {done.installed:.1f} | {done.seconds:.1f} "
-            f"| {done.cpu:.1f} | {done.load:.1f} | {done.words} | {done.wrong} |"
+            f"| {asked.reader} | {asked.asks} | {asked.page} | {after} | {done.seconds:.1f} "
+            f"| {' + '.join(f'{cpu:.1f}' for cpu in done.cpu if cpu)} | {done.load:.1f} | {done.words} | {done.wrong} |"
         )
-    return int(any(done.wrong for done in walks))
 
 
-def walk(question: Question, folder: Path, options: argparse.Namespace) -> Walk:
-    began = ready = time.monotonic()
-    cpu = cpu_of_children()
+def walk(question: Question, readers: Readers) -> Walk:
     page = shown((ROOT / question.page).read_text("utf-8"))
-    read, found, rest = page.partition(question.until) if question.until else ("", "", page)
-    missing = [] if found or not question.until else [question.until]
+    read, link, rest = page.partition(question.until) if question.until else ("", "", page)
+    missing = [] if link or not question.until else [question.until]
+    installed, installing = None, 0.0
+    began, cpu = time.monotonic(), cpu_of_children()
     if question.command:
-        environ = installed(question, folder, options.wheel.resolve(), options.triton.resolve())
-        ready = time.monotonic()
-        rest = run(question, folder, environ)
+        installed, home, environ = readers.ready(question)
+        installing = cpu_of_children() - cpu
+        began, cpu = time.monotonic(), cpu_of_children()
+        rest = run(question, home, environ)
     elif question.leads_to:
         rest = shown((ROOT / question.leads_to).read_text("utf-8"))
+    seconds, answering = time.monotonic() - began, cpu_of_children() - cpu
     ends = {text: end_of(text, rest) for text in question.answer}
     missing += [text for text, end in ends.items() if not end]
-    words = len(f"{read}{found}".split()) + len(rest[: max(ends.values())].split())
+    words = len(f"{read}{link}".split()) + len(rest[: max(ends.values())].split())
     return Walk(
-        question, ready - began, time.monotonic() - ready, cpu_of_children() - cpu, os.getloadavg()[0],
-        words, tuple(missing),
+        question, installed, seconds, (installing, answering), os.getloadavg()[0], words, tuple(missing)
     )  # fmt: skip
 
 
@@ -181,22 +194,37 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def installed(question: Question, home: Path, wheel: Path, column: Path) -> dict[str, str]:
-    """The variables of a shell in a new environment, in a folder with the reader's own files."""
-    environment = home / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
-    if question.has_triton:
-        (there,) = column.glob("lib/python3.*/site-packages")
-        (here,) = environment.glob("lib/python3.*/site-packages")
-        (here / "triton_and_torch.pth").write_text(f"{there}\n")
-    (home / "ci.log").write_text(CI_LOG)
-    (home / "kernels.py").write_text(KERNELS)
-    kept = ("PIP_", "UV_", "SSL_", "LANG", "HOME")
-    environ = {name: value for name, value in os.environ.items() if name.startswith(kept)}
-    environ |= {"PATH": f"{environment}/bin:/usr/bin:/bin", "COLUMNS": "80"}
-    install = ["pip", "install", "-qq", f"crosswarp @ {wheel.as_uri()}"]
-    subprocess.run([f"{environment}/bin/python", "-m", *install], check=True, env=environ)
-    return environ
+class Readers:
+    """The folders of the readers, each with the reader's own files and an environment."""
+
+    def __init__(self, folder: Path, wheel: Path, column: Path) -> None:
+        self._folder, self._wheel, self._column = folder, wheel, column
+        self._environs: dict[Path, dict[str, str]] = {}
+
+    def ready(self, question: Question) -> tuple[float | None, Path, dict[str, str]]:
+        """The seconds of the installation (None where it was there), the folder, and the variables of a shell in it."""
+        home = self._folder / f"{question.reader[0]}{'-triton' if question.has_triton else ''}"
+        if home in self._environs:
+            return None, home, self._environs[home]
+        began = time.monotonic()
+        self._environs[home] = self._installed(home, question.has_triton)
+        return time.monotonic() - began, home, self._environs[home]
+
+    def _installed(self, home: Path, has_triton: bool) -> dict[str, str]:
+        environment = home / "venv"
+        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+        if has_triton:
+            (there,) = self._column.glob("lib/python3.*/site-packages")
+            (here,) = environment.glob("lib/python3.*/site-packages")
+            (here / "triton_and_torch.pth").write_text(f"{there}\n")
+        (home / "ci.log").write_text(CI_LOG)
+        (home / "kernels.py").write_text(KERNELS)
+        kept = ("PIP_", "UV_", "SSL_", "LANG", "HOME")
+        environ = {name: value for name, value in os.environ.items() if name.startswith(kept)}
+        environ |= {"PATH": f"{environment}/bin:/usr/bin:/bin", "COLUMNS": "80"}
+        install = ["pip", "install", "-qq", f"crosswarp @ {self._wheel.as_uri()}"]
+        subprocess.run([f"{environment}/bin/python", "-m", *install], check=True, env=environ)
+        return environ
 
 
 def run(question: Question, home: Path, environ: dict[str, str]) -> str:
