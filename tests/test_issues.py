@@ -200,6 +200,11 @@ def test_unexpectedly_green(chunk, make_issue):
     green = chunk()
     verdict = judge([green], [make_issue()])
     assert [one.record for one in verdict.unexpectedly_green] == [green]
+    # A case that passes with compat proves nothing, and does not hide that another passes bare.
+    shimmed = chunk(mode="shimmed", column="triton-3.1.0")
+    assert [one.record for one in judge([shimmed, green], [make_issue()]).unexpectedly_green] == [
+        green
+    ]
     assert not verdict.as_expected
 
 

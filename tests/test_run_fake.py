@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -121,7 +122,7 @@ def test_planned_cases_that_never_ran_are_a_problem_even_at_exit_0(fake_run):
 def test_the_suite_exits_with_an_error_though_all_ran(fake_run):
     result = fake_run([session(1), *whole("a"), {"exit": 7}])
     assert result.exit_code == 1
-    assert any("exit status 7" in note for note in fake_run.notes())
+    assert any(re.search("exit status 7(?!:)", note) for note in fake_run.notes())
 
 
 def test_a_suite_that_does_not_start_is_an_environment_failure(fake_run):
@@ -175,6 +176,12 @@ def test_the_same_cell_twice(fake_run):
 def test_an_item_that_ends_twice_is_counted_not_believed(fake_run):
     result = fake_run([session(1), *whole("a"), end("a")])
     assert outcomes(fake_run.records()) == {"a": ("pass", "")}
+    assert result.exit_code == 1
+    assert any("could not be read" in note for note in fake_run.notes())
+
+
+def test_an_item_that_nobody_offered_is_not_taken(fake_run):
+    result = fake_run([session(1), {"event": "taken", "item": item("a")}])
     assert result.exit_code == 1
     assert any("could not be read" in note for note in fake_run.notes())
 
