@@ -316,7 +316,7 @@ def test_a_cluster_that_is_not_there(here, command, monkeypatch):
 # Of the options of `run`: what a shard is given resolved (`asked.words`), and what is of this machine alone.
 RESOLVED = {
     "quick", "columns", "targets", "lanes", "modes", "kernels", "cases", "sanitize", "sample", "estimate", "batch",
-    "warps",
+    "warps", "all_cases",
     "suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file",
 }  # fmt: skip
 OF_THIS_MACHINE = {
