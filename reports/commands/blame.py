@@ -98,15 +98,15 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _column(table: Sequence[Column], text: str) -> Column:
     """The column that `text` names: an id, also one off the table, or its version alone."""
     name = f"triton-{text}" if text[:1].isdigit() else text
-    found = columns.choose(table, [name])
-    if len(found) > 1:
-        raise UsageError(f'"{text}" is {", ".join(one.id for one in found)}. Name one.')
-    if found[0].resolver:
+    chosen = columns.choose(table, [name])
+    if len(chosen) > 1:
+        raise UsageError(f'"{text}" is {", ".join(one.id for one in chosen)}. Name one.')
+    if chosen[0].resolver:
         raise UsageError(
             f'"{text}" pins no versions that could be swapped. Name the release that it stands for, or a column beside '
             "it. `crosswarp columns` lists them."
         )
-    return found[0]
+    return chosen[0]
 
 
 def _blame(
@@ -141,8 +141,8 @@ def _blame(
         tried.append(_try(table, good, bad, from_bad, trial, symptom))
         return tried[-1].answer
 
-    found = attribution.attribute(axes, ask)
-    return Blamed(good, bad, found, tried, symptom)
+    attributed = attribution.attribute(axes, ask)
+    return Blamed(good, bad, attributed, tried, symptom)
 
 
 def _try(

@@ -46,12 +46,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if not all(map(diff.is_file, (options.a, options.b))):
         say_what_stands_in(options)
     before, after = (diff.side(text, options.store) for text in (options.a, options.b))
-    found = diff.diff(before, after, known)
+    compared = diff.diff(before, after, known)
     if options.format == "table":
-        colour.show(diff_text.terminal(found, options.verbose))
+        colour.show(diff_text.terminal(compared, options.verbose))
     else:
-        print(FORMATS[options.format](found), end="")
-    wanted = failing.failing(found.pairs, options.fail_on)
+        print(FORMATS[options.format](compared), end="")
+    wanted = failing.failing(compared.pairs, options.fail_on)
     if wanted and options.format == "table":
         print(f"--fail-on: {wanted} cells (exit 1).")
-    return 1 if found.worse or wanted else 0
+    return 1 if compared.worse or wanted else 0

@@ -134,7 +134,7 @@ def body(view: View, cause: Cause, link: str = "", record: str = "", script: str
         ("Kernels", cause.kernels), ("Columns", cause.columns), ("Targets", cause.targets), ("Lanes", cause.lanes),
         ("Modes", cause.modes),
     ]  # fmt: skip
-    found = [
+    installed = [
         f"{name} {value}"
         for name, value in first.versions.items()
         if isinstance(value, str) and value
@@ -147,7 +147,7 @@ def body(view: View, cause: Cause, link: str = "", record: str = "", script: str
         "\n".join(f"- {name}: {', '.join(map(_code, names[:20]))}" for name, names in facts),
         escape.block(first.message, LONGEST_MESSAGE) if first.message else "",
         f"To see it again:\n\n{escape.block(again, LONGEST_MESSAGE)}",
-        f"Measured with {_code(', '.join(found), 1000)}" if found else "",
+        f"Measured with {_code(', '.join(installed), 1000)}" if installed else "",
         escape.link("The whole report", link) if link else "",
         _script(view, script),
         "If it is known upstream, its entry belongs into issues.toml. Closed or open, this issue is not opened again.",

@@ -96,7 +96,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         print(shown(old, globs))
         return EXIT_EXPECTED
     check_work(options.work)
-    found: dict[str, Release] = {}
+    releases: dict[str, Release] = {}
     with progress() as bar:
         asker, listed = _asker(options, globs, bar.say)
         if options.write:
@@ -105,24 +105,26 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             version = versions.of_column(name) or name
             if options.here:
                 version = f"here ({version})"
-            found[version] = release
+            releases[version] = release
             if options.write:
                 # Merged at once: a column takes minutes, and the next may be cancelled.
                 old = language_table.merged(old, version, release, globs)
                 language_table.write(path, old)
     for error in asker.failed.values():
         print(escape.terminal(f"{error}"))
-    if found:
-        _check_names({**old, **found}, globs)
+    if releases:
+        _check_names({**old, **releases}, globs)
     if options.here:
-        print(shown({**old, **found}, globs))
+        print(shown({**old, **releases}, globs))
     elif options.write:
-        print(f"{escape.terminal(str(path))}: {len(old)} releases, {len(found)} of them asked now")
-    elif report := _compared(old, found, globs):
+        print(
+            f"{escape.terminal(str(path))}: {len(old)} releases, {len(releases)} of them asked now"
+        )
+    elif report := _compared(old, releases, globs):
         print(report)
         return _code(asker.failed) or EXIT_UNEXPECTED
-    elif found:
-        print(f"As the table says: {', '.join(found)}.")
+    elif releases:
+        print(f"As the table says: {', '.join(releases)}.")
     return _code(asker.failed)
 
 

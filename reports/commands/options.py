@@ -292,10 +292,10 @@ def add_reproducers(parser: argparse._ActionsContainer) -> None:
 
 def _counts(text: str) -> list[int]:
     """The numbers of warps that a launch can have: powers of two up to 32."""
-    found = sorted({int(part) for part in text.split(",") if part.strip()})
-    if not found or any(one not in (1, 2, 4, 8, 16, 32) for one in found):
+    numbers = sorted({int(part) for part in text.split(",") if part.strip()})
+    if not numbers or any(one not in (1, 2, 4, 8, 16, 32) for one in numbers):
         raise argparse.ArgumentTypeError("name some of 1, 2, 4, 8, 16, 32")
-    return found
+    return numbers
 
 
 def positive(text: str) -> int:

@@ -124,11 +124,11 @@ class Asked:
 
 def asked(options: argparse.Namespace, path: Path) -> Asked:
     """Returns the selection of --targets, --lanes, --modes and --cases among the tests of the checkout `path`."""
-    found = library(path, selection.split(options.cases) if options.cases else ())
-    named = selection.split(options.targets or list(found.settings.targets))
+    chosen = library(path, selection.split(options.cases) if options.cases else ())
+    named = selection.split(options.targets or list(chosen.settings.targets))
     lanes = selection.split(options.lanes or list(library_tests.DEFAULT_LANES))
     return Asked(
-        found,
+        chosen,
         targets.choose(target_table(options), named),
         plan.check_words(lanes, library_tests.LANES, "lane"),
         plan.check_words(selection.split(options.modes or ["*"]), MODES, "mode"),

@@ -43,11 +43,11 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     if options.format == "github":
         print(jobs.github(planned), end="")
         return 0
-    found = asked.asked(options)
-    if skipped := left_out(found.suite):
+    wanted = asked.asked(options)
+    if skipped := left_out(wanted.suite):
         print(escape.terminal(skipped), file=sys.stderr)
-    kernels = "all kernels" if found.kernels == ("*",) else f"kernels {', '.join(found.kernels)}"
-    _show(planned, [found.targets, found.lanes, found.modes, [kernels]])
+    kernels = "all kernels" if wanted.kernels == ("*",) else f"kernels {', '.join(wanted.kernels)}"
+    _show(planned, [wanted.targets, wanted.lanes, wanted.modes, [kernels]])
     return 0
 
 
@@ -56,8 +56,8 @@ def _of_library(options: argparse.Namespace) -> int:
     wrong = [f"--{name}" for name in given if getattr(options, name)]
     if wrong:
         raise UsageError(f"--library is of a library's own tests. Leave out {', '.join(wrong)}.")
-    found = own_tests.asked(options, options.library)
-    library = found.library
+    wanted = own_tests.asked(options, options.library)
+    library = wanted.library
     columns = library.columns(options.columns or [], column_table(options))
     planned = jobs.jobs(
         [column.id for column in columns], options.shards, own_tests.words(options, options.library), "test"
@@ -66,7 +66,7 @@ def _of_library(options: argparse.Namespace) -> int:
         print(jobs.github(planned), end="")
         return 0
     tests = f"tests of {library.declared.name}: {', '.join(library.tests().paths)}"
-    _show(planned, [found.targets, found.lanes, found.modes, [tests]])
+    _show(planned, [wanted.targets, wanted.lanes, wanted.modes, [tests]])
     return 0
 
 

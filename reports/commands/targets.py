@@ -81,12 +81,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
     path = options.probed_file or probed_targets.DEFAULT_FILE
     recorded = probed_targets.load(path)
-    found: dict[str, Release] = {}
+    releases: dict[str, Release] = {}
     for python in _pythons(options):
         version, release = target_probe.ask(
             python, table, options.time_limit, here=bool(options.here)
         )
-        found[version] = release
+        releases[version] = release
         works = sum(target.works for target in release.targets.values())
         print(f"{escape.line(version)}: compiles for {works} of {len(release.targets)}")
         if options.write:
@@ -96,8 +96,8 @@ def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
     if options.write:
         print(f"{escape.terminal(str(path))}: {len(recorded)} releases")
         return EXIT_EXPECTED
-    print(escape.terminal(targets_page.terminal(found, table)))
-    differs = list(_differences(recorded, found))
+    print(escape.terminal(targets_page.terminal(releases, table)))
+    differs = list(_differences(recorded, releases))
     if differs:
         print("\n".join([*differs, "Not as recorded. If that is right: --write."]))
     return EXIT_UNEXPECTED if differs else EXIT_EXPECTED

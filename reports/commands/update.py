@@ -55,16 +55,16 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     path = options.columns_file or columns.DEFAULT_FILE
     listed = columns.load(path)
     uv = Uv()
-    found = releases.lacking(listed, uv)
-    made = proposed(found)
+    lacking = releases.lacking(listed, uv)
+    made = proposed(lacking)
     if options.write and made:
         releases.write(path, made, listed)
     if options.format == "github":
         print(f"columns={','.join(f'triton-{release.triton}' for release in made)}")
         return 0
     written = escape.terminal(str(path)) if options.write else ""
-    print(text(found, listed, written), end="")
-    for release in found:
+    print(text(lacking, listed, written), end="")
+    for release in lacking:
         if not release.older_than and release.triton > new_messages.newest(
             errors.committed().messages
         ):
@@ -85,15 +85,16 @@ def of_release(release: Release, uv: Uv) -> str:
 def messages(package: Path) -> str:
     """The messages of that Triton compared with those of the index, for a terminal."""
     known = errors.committed().messages
-    found = new_messages.changes(package, known)
+    changes = new_messages.changes(package, known)
     lines = [
-        f"Against the index ({new_messages.newest(known)}): {len(found.added)} messages added, "
-        f"{len(found.dropped)} dropped, {len(found.reworded)} reworded."
+        f"Against the index ({new_messages.newest(known)}): {len(changes.added)} messages added, "
+        f"{len(changes.dropped)} dropped, {len(changes.reworded)} reworded."
     ]
-    lines += [f"  added     {where}: {one}" for where, one in found.added]
-    lines += [f"  dropped   {where}: {one}" for where, one in found.dropped]
+    lines += [f"  added     {where}: {one}" for where, one in changes.added]
+    lines += [f"  dropped   {where}: {one}" for where, one in changes.dropped]
     lines += [
-        f"  reworded  {where}: {one}\n            now: {now}" for where, one, now in found.reworded
+        f"  reworded  {where}: {one}\n            now: {now}"
+        for where, one, now in changes.reworded
     ]
     return "\n".join(escape.terminal(line) for line in lines) + "\n"
 

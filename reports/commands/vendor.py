@@ -46,12 +46,12 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     wanted = copies.content(_chosen(options.shims, folder))
     if options.check:
         return _compare(folder, wanted)
-    found = copies.write(folder, wanted)
+    written = copies.write(folder, wanted)
     shims = [p for p in wanted if p.startswith("shims/") and p != "shims/__init__.py"]
-    changed = len(found.old) + len(found.missing)
+    changed = len(written.old) + len(written.missing)
     print(
         f"{escape.terminal(str(folder))}: {len(shims)} shims of crosswarp {copies.RELEASE} in {len(wanted)} files: "
-        f"{changed} written, {len(found.surplus)} removed, {len(found.same)} as they were."
+        f"{changed} written, {len(written.surplus)} removed, {len(written.same)} as they were."
     )
     return EXIT_EXPECTED
 
@@ -84,12 +84,12 @@ def _chosen(given: Sequence[str], folder: Path) -> list[str]:
 
 
 def _compare(folder: Path, wanted: dict[str, str]) -> int:
-    found = copies.look(folder, wanted)
+    copied = copies.look(folder, wanted)
     differing = {
-        "edited, or not of `crosswarp vendor`": found.edited,
-        "missing": found.missing,
-        "not as this crosswarp writes it": found.old,
-        "no longer needed": found.surplus,
+        "edited, or not of `crosswarp vendor`": copied.edited,
+        "missing": copied.missing,
+        "not as this crosswarp writes it": copied.old,
+        "no longer needed": copied.surplus,
     }
     for what, paths in differing.items():
         for path in paths:
@@ -101,7 +101,7 @@ def _compare(folder: Path, wanted: dict[str, str]) -> int:
         return EXIT_EXPECTED
     others = [
         release
-        for release in copies.releases(folder, (*found.old, *found.same))
+        for release in copies.releases(folder, (*copied.old, *copied.same))
         if release != copies.RELEASE
     ]
     if others:

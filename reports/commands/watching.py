@@ -86,7 +86,7 @@ def _once(command: Sequence[str]) -> None:
 
 
 def _look(folders: Sequence[Path]) -> dict[str, tuple[int, int]]:
-    found = {}
+    seen = {}
     for folder in folders:
         for path in folder.rglob("*.py"):
             try:
@@ -94,8 +94,8 @@ def _look(folders: Sequence[Path]) -> dict[str, tuple[int, int]]:
             except OSError:
                 # An editor has just replaced it.
                 continue
-            found[str(path)] = (stat.st_mtime_ns, stat.st_size)
-    return found
+            seen[str(path)] = (stat.st_mtime_ns, stat.st_size)
+    return seen
 
 
 def _say(text: str) -> None:

@@ -65,20 +65,20 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     here, build = _here()
     # A named release means another machine, and so does a log that names its build.
     build = "" if triton else _named(text) or build
-    found = answers(text, issues, shims, facts, here=here)
+    answered = answers(text, issues, shims, facts, here=here)
     if options.format == "json":
-        print(why_text.export(found, triton, build), end="")
+        print(why_text.export(answered, triton, build), end="")
     elif options.format == "note":
-        answer = why_text.note(found)
+        answer = why_text.note(answered)
         print(answer, end="")
         return EXIT_EXPECTED if answer else EXIT_UNEXPECTED
     elif not sys.stdout.isatty():
-        print(why_text.terminal(found, triton, build), end="")
+        print(why_text.terminal(answered, triton, build), end="")
     else:
         from crosswarp.reports.text import colour
 
-        colour.show(why_text.terminal(found, triton, build))
-    return EXIT_EXPECTED if found else EXIT_UNEXPECTED
+        colour.show(why_text.terminal(answered, triton, build))
+    return EXIT_EXPECTED if answered else EXIT_UNEXPECTED
 
 
 def _is_version(text: str) -> bool:

@@ -84,7 +84,7 @@ def answers(
 
 def _hits(log: Log, index: errors.Index) -> list[_Hit]:
     """Returns the wordings that the text contains, without those that a more exact one overlaps."""
-    found: list[_Hit] = []
+    hits: list[_Hit] = []
     for word in log.words:
         for one, of_source in index.by_word.get(word, ()):
             if not log.words.issuperset(one.anchors):
@@ -94,10 +94,10 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
                 continue
             for number, (start, end) in enumerate(one.find(log.tidy)):
                 if not framed or log.framed_in(log.lines[log.at(start)].failure):
-                    found.append(_Hit(one, start, end, of_source))
+                    hits.append(_Hit(one, start, end, of_source))
                 if number > MOST:
                     break
-    return _exact(found, index)
+    return _exact(hits, index)
 
 
 def _may_stand(log: Log, index: errors.Index, wording: Wording, of_source: bool) -> bool:

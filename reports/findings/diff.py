@@ -281,8 +281,8 @@ class Explained:
 
     def issue(self, record: Record) -> Issue | None:
         """The issue that explains a record."""
-        found = self._known.get(id(record))
-        return self._theirs.get(record.id) if found is None and self._theirs else found
+        known = self._known.get(id(record))
+        return self._theirs.get(record.id) if known is None and self._theirs else known
 
     def fixed(self, record: Record) -> tuple[str, ...] | None:
         """The shims with which a failure passes; None where it was not seen to pass."""
@@ -294,13 +294,13 @@ def groups(
 ) -> list[Group]:
     """Each root cause once. `verdicts` judge the very records of the pairs."""
     explained = verdicts if isinstance(verdicts, Explained) else Explained(verdicts)
-    found: dict[tuple[str, RootCause | None], Group] = {}
+    by_cause: dict[tuple[str, RootCause | None], Group] = {}
     different = [pair for pair in pairs if pair.comparison.outcome != "same"]
     for pair, outcome in [(one, name) for one in different for name in one.comparison.outcomes]:
         record = _shown(pair)
         issue = explained.issue(record)
         key: tuple[str, RootCause | None] = (outcome, _cause(pair, record, issue))
-        group = found.setdefault(key, Group(outcome, issue, whose=of))
+        group = by_cause.setdefault(key, Group(outcome, issue, whose=of))
         group.pairs.append(pair)
         shims = explained.fixed(record)
         if shims is not None:
@@ -308,7 +308,7 @@ def groups(
             group.shims += [shim for shim in shims if shim not in group.shims]
     order: dict[str, int] = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(
-        found.values(),
+        by_cause.values(),
         key=lambda group: (
             order[group.outcome],
             group.issue is not None,

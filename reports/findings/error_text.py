@@ -409,14 +409,14 @@ def _having(shapes: Sequence[bytes], places: Sequence[int], marks: Sequence[str]
     """Returns the places whose line has one of the marks."""
     whole = b"\n".join([shapes[place] for place in places])
     starts = [0, *accumulate(len(shapes[place]) + 1 for place in places)]
-    found: set[int] = set()
+    numbers: set[int] = set()
     for mark in marks:
         wanted, at = mark.encode(), -1
         while (at := whole.find(wanted, at + 1)) >= 0:
             number = bisect_right(starts, at) - 1
-            found.add(number)
+            numbers.add(number)
             at = starts[number + 1] - 1
-    return [places[number] for number in sorted(found)]
+    return [places[number] for number in sorted(numbers)]
 
 
 def _marked(shapes: Sequence[bytes], places: Sequence[int]) -> Iterator[int]:

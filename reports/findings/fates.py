@@ -23,17 +23,17 @@ class Fate:
 def fates(view: View) -> dict[str, Fate]:
     """Returns fates by cell id; a cell that passes or is left out as expected has none."""
     verdict = view.verdict
-    found = {record.id: Fate("known", issue) for record, issue in verdict.known}
-    found.update({record.id: Fate("expected") for record in verdict.expected})
-    found.update(
+    by_id = {record.id: Fate("known", issue) for record, issue in verdict.known}
+    by_id.update({record.id: Fate("expected") for record in verdict.expected})
+    by_id.update(
         {
             record.id: Fate("unexpectedly red", verdict.explained.get(record.id))
             for record in verdict.unexpected_red
         }
     )
-    found.update({record.id: Fate("unexpected pass") for record in verdict.unexpected_pass})
-    found.update({record.id: Fate("not healed", issue) for record, issue in verdict.shim_failed})
-    found.update(
+    by_id.update({record.id: Fate("unexpected pass") for record in verdict.unexpected_pass})
+    by_id.update({record.id: Fate("not healed", issue) for record, issue in verdict.shim_failed})
+    by_id.update(
         {one.record.id: Fate("unexpectedly green", one.issue) for one in verdict.unexpectedly_green}
     )
-    return found
+    return by_id

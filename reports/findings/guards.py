@@ -95,13 +95,13 @@ def answers(
 ) -> list[Answer]:
     """One for each guard, in their order; those that were not chosen have no places."""
     wanted = set(chosen)
-    found = []
+    made = []
     for guard in guards:
         answer = Answer(guard)
         if guard.id in wanted:
             answer.places = [_place(guard.id, column, target, trials) for column, target in places]
-        found.append(answer)
-    return found
+        made.append(answer)
+    return made
 
 
 def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Place:

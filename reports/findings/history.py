@@ -41,7 +41,7 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
     same.sort(key=lambda one: one.id)
     if len(same) < 2:
         return []
-    found: list[Past] = []
+    listed: list[Past] = []
     # Runs share their places: each is stored once, not once a run.
     same_places: dict[Any, Any] = {}
     for one in same[-most:]:
@@ -51,9 +51,9 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
         for (_, _, _, mode, _, outcome), cells in counts.items():
             if outcome in RED:
                 red[mode] += cells
-        newly, healed = _changed(found[-1].worst, worst) if found else (None, None)
-        found.append(Past(one, worst, red, newly, healed, max(len(same) - most, 0)))
-    return found[::-1]
+        newly, healed = _changed(listed[-1].worst, worst) if listed else (None, None)
+        listed.append(Past(one, worst, red, newly, healed, max(len(same) - most, 0)))
+    return listed[::-1]
 
 
 def _suite(run: Run) -> tuple[str, str]:
@@ -66,13 +66,13 @@ def worst_of(
 ) -> dict[Place, tuple[int | None, int | None]]:
     """Returns the worst outcome of each place that `Store.counts` counts. `kept`: values shared with other runs."""
     shared = ({} if kept is None else kept).setdefault
-    found: dict[Place, list[int | None]] = defaultdict(lambda: [None, None])
+    worst: dict[Place, list[int | None]] = defaultdict(lambda: [None, None])
     for column, target, lane, name, kernel, outcome in counts:
-        sides = found[lane, target, kernel, column]
+        sides = worst[lane, target, kernel, column]
         mode, rank = MODES.index(name), WORST.index(outcome)
         before = sides[mode]
         sides[mode] = rank if before is None else min(before, rank)
-    sides_of = {place: tuple(sides) for place, sides in found.items()}
+    sides_of = {place: tuple(sides) for place, sides in worst.items()}
     return {shared(place, place): shared(sides, sides) for place, sides in sides_of.items()}
 
 

@@ -30,13 +30,13 @@ class Shown:
 
 def chosen(steps: Sequence[Diff], most: int) -> list[Shown]:
     """At most `most`, the regressed first; `steps` are diffs of columns next to each other."""
-    found: dict[tuple[str, str], Shown] = {}
+    shown: dict[tuple[str, str], Shown] = {}
     for outcome in ("regressed", "changed-failure", "resource-regressed"):
         for step in steps:
             for group in step.of(outcome):
                 if one := _of(group, step):
-                    found.setdefault((outcome, one.kernel), one)
-    return list(found.values())[:most]
+                    shown.setdefault((outcome, one.kernel), one)
+    return list(shown.values())[:most]
 
 
 def _of(group: Group, step: Diff) -> Shown | None:

@@ -78,14 +78,14 @@ def sections(table: Table) -> list[Section]:
     names = sorted({name for release in table.values() for name in release.names})
     probed = _probes_by_name(table)
     prefixes = [prefix for prefix, *_ in _SECTIONS]
-    found = []
+    made = []
     for prefix, title, about in _SECTIONS:
         longer = tuple(one for one in prefixes if one.startswith(prefix) and one != prefix)
         own = [n for n in names if n.startswith(prefix) and not (longer and n.startswith(longer))]
         if own:
             rows = tuple(row for name in own for row in rows_of(table, name, probed.get(name, [])))
-            found.append(Section(title, about, rows))
-    return found
+            made.append(Section(title, about, rows))
+    return made
 
 
 def rows_of(table: Table, name: str, probed: Sequence[str] | None = None) -> list[Row]:
@@ -127,12 +127,12 @@ def probes_of(table: Table, name: str) -> list[str]:
 
 
 def _probes_by_name(table: Table) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    by_name: dict[str, list[str]] = defaultdict(list)
     for probe in sorted({probe for release in table.values() for probe in release.probes}):
         name = language_table.name_of(probe)
         if probe != name:
-            found[name].append(probe)
-    return found
+            by_name[name].append(probe)
+    return by_name
 
 
 def options(release: Release, name: str) -> dict[str, str]:
@@ -184,12 +184,12 @@ def _interpreted(outcome: str | None) -> str:
 
 def failures(table: Table) -> list[Failure]:
     """By place, then by error."""
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    by_place: dict[tuple[str, str], dict[str, list[str]]] = {}
     for version, release in table.items():
         for probe, places in release.probes.items():
             for place, outcome in places.items():
                 if outcome != PASS:
-                    found.setdefault((place, outcome), {}).setdefault(probe, []).append(version)
+                    by_place.setdefault((place, outcome), {}).setdefault(probe, []).append(version)
     order = sorted(table, key=versions.sort_key)
     return [
         Failure(
@@ -198,5 +198,5 @@ def failures(table: Table) -> list[Failure]:
             tuple(sorted(probes)),
             language_table.runs({*chain(*probes.values())}, order),
         )
-        for (place, outcome), probes in sorted(found.items())
+        for (place, outcome), probes in sorted(by_place.items())
     ]

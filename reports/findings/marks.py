@@ -16,15 +16,15 @@ def marks(records: Sequence[Record], verdict: Verdict) -> dict[Place, Mark]:
     """By column, target, lane, kernel, case and configuration."""
     # Where only the shims ran, theirs are the cells.
     bare = [record for record in records if record.mode == "bare"] or records
-    found: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
-    found.update({_place(one.bare): "healed" for one in verdict.healed})
+    by_place: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
+    by_place.update({_place(one.bare): "healed" for one in verdict.healed})
     regressed = [
         *verdict.unexpected_red,
         *verdict.unexpected_pass,
         *(record for record, _ in verdict.shim_failed),
     ]
-    found.update({_place(record): "regressed" for record in regressed})
-    return found
+    by_place.update({_place(record): "regressed" for record in regressed})
+    return by_place
 
 
 def _mark(record: Record) -> Mark:

@@ -108,10 +108,10 @@ def _comparable(records: list[Record], run: Run) -> list[Record]:
 
 def _declares(run: Run) -> Mapping[str, str]:
     """Returns the declared requirements, checked: another person's store may contain anything."""
-    found = run.described.library.get("declares")
+    declares = run.described.library.get("declares")
     return {
         name: text
-        for name, text in (found if isinstance(found, Mapping) else {}).items()
+        for name, text in (declares if isinstance(declares, Mapping) else {}).items()
         if name in ("triton", "torch") and isinstance(text, str)
     }
 

@@ -54,7 +54,7 @@ def releases(
     verdict = judge(records, issues)
     ours = reproducers.among(record.kernel for record in records)
     suite = {record.kernel for record in records} - ours
-    found = []
+    made = []
     for before, version in zip(["", *ordered], ordered, strict=False):
         column = by_version[version]
         diff = None
@@ -64,7 +64,7 @@ def releases(
             diff = grouped(sides[0], sides[1], pairs, [verdict], ours)
         names = _changes(_language(language, before), _language(language, version))
         targets = _changes(_targets(probed, before), _targets(probed, version))
-        found.append(
+        made.append(
             Release(
                 version,
                 before,
@@ -76,17 +76,17 @@ def releases(
                 gluon_changes.changes(language, before, version),
             )  # fmt: skip
         )
-    return found
+    return made
 
 
 def _silent(verdict: Verdict, column: str) -> list[Issue]:
-    found = {
+    silent = {
         issue.id: issue
         for record, issue in verdict.known
         if (record.column, record.mode, record.outcome) == (column, "bare", "mismatch")
         and record.lane in _COMPILED
     }
-    return sorted(found.values(), key=lambda issue: (issue.shim is None, issue.id))
+    return sorted(silent.values(), key=lambda issue: (issue.shim is None, issue.id))
 
 
 def _language(table: language_table.Table, version: str) -> set[str] | None:

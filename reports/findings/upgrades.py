@@ -14,12 +14,12 @@ from crosswarp.reports.findings.view import View
 
 def ran(view: View) -> list[str]:
     """The columns of which anything ran, by release of Triton, oldest first."""
-    found = [
+    columns = [
         column
         for column in view.columns
         if any(record.outcome != "not-run" for record in view.by_column.get(column, ()))
     ]
-    return sorted(found, key=lambda column: versions.sort_key(_release(view, column)))
+    return sorted(columns, key=lambda column: versions.sort_key(_release(view, column)))
 
 
 class Upgrades:

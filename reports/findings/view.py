@@ -75,10 +75,10 @@ class View:
     @cached_property
     def by_kernel(self) -> Mapping[str, Sequence[Record]]:
         """The records of each kernel, by name in the order of the alphabet."""
-        found: dict[str, list[Record]] = defaultdict(list)
+        by_kernel: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:
-            found[record.kernel].append(record)
-        return {kernel: found[kernel] for kernel in sorted(found)}
+            by_kernel[record.kernel].append(record)
+        return {kernel: by_kernel[kernel] for kernel in sorted(by_kernel)}
 
     @cached_property
     def reproducers(self) -> frozenset[str]:
@@ -88,20 +88,20 @@ class View:
     @cached_property
     def by_place(self) -> Mapping[tuple[str, str], Mapping[tuple[str, str], Sequence[Record]]]:
         """The records of each lane and target, in the order in which they came, by kernel and column."""
-        found: dict[tuple[str, str], dict[tuple[str, str], list[Record]]] = {}
+        by_place: dict[tuple[str, str], dict[tuple[str, str], list[Record]]] = {}
         for record in self.records:
-            place = found.setdefault((record.lane, record.target), defaultdict(list))
+            place = by_place.setdefault((record.lane, record.target), defaultdict(list))
             place[record.kernel, record.column].append(record)
-        return {place: dict(cells) for place, cells in found.items()}
+        return {place: dict(cells) for place, cells in by_place.items()}
 
     @cached_property
     def tallies(self) -> Mapping[tuple[str, str, str, str], Counter[str]]:
         """How often each outcome occurred, by column, lane, target and mode."""
-        found: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
+        tallies: dict[tuple[str, str, str, str], Counter[str]] = defaultdict(Counter)
         for record in self.records:
             place = (record.column, record.lane, record.target, record.mode)
-            found[place][record.outcome] += 1
-        return dict(found)
+            tallies[place][record.outcome] += 1
+        return dict(tallies)
 
     @cached_property
     def releases(self) -> frozenset[Version]:

@@ -78,10 +78,10 @@ def why(
 ) -> list[Match]:
     """Returns the issues that explain `text`, best first; empty if none do. Those that affect `triton` come first."""
     lines = _lines(text)
-    found = _finder(tuple(issues), tuple(shims))
-    found.forget()
+    finder = _finder(tuple(issues), tuple(shims))
+    finder.forget()
     best: dict[int, tuple[bool, float, float, str]] = {}
-    for number, candidate in (*found.by_fingerprint(lines), *found.by_words(lines)):
+    for number, candidate in (*finder.by_fingerprint(lines), *finder.by_words(lines)):
         if number not in best or candidate[:3] > best[number][:3]:
             best[number] = candidate
     by_name = {shim.name: shim for shim in shims}

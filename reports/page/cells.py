@@ -180,14 +180,14 @@ def _worst(record: Record) -> list[float | None] | None:
 
 def _changes(model: Model) -> dict[Place, list[int]]:
     """Returns the changes of each place since the column before, without and with compat."""
-    found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
+    changes: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
     for column in model.columns:
         before = model.before(column.id)
         for pair in model.upgrades[before.id, column.id].pairs if before else ():
             if pair.after is not None and pair.comparison.outcome in CHANGES:
                 bit = 1 << CHANGES.index(pair.comparison.outcome)
-                found[place_of(pair.after)][MODES.index(pair.after.mode)] |= bit
-    return found
+                changes[place_of(pair.after)][MODES.index(pair.after.mode)] |= bit
+    return changes
 
 
 def _cell(outcomes: Sequence[int] | None, changes: Sequence[int]) -> list[int] | int:

@@ -78,11 +78,11 @@ def svg(view: View, model: Model) -> str:
 
 
 def _worst(view: View) -> dict[tuple[str, ...], Mark]:
-    found: dict[tuple[str, ...], Mark] = {}
+    worst: dict[tuple[str, ...], Mark] = {}
     for (column, target, lane, kernel, *_), mark in view.marks.items():
         place = (lane, target, kernel, column)
-        found[place] = min(found.get(place, mark), mark, key=list(MARKS).index)
-    return found
+        worst[place] = min(worst.get(place, mark), mark, key=list(MARKS).index)
+    return worst
 
 
 def _named(lane: str, target: str) -> str:
@@ -102,9 +102,9 @@ def _legend(
 
 
 def _title(view: View) -> str:
-    found = standing(view)
+    counted = standing(view)
     on = day(view.run.finished or view.run.started) or "on an unknown day"
-    return f"Kernels by release of Triton, {on}: {found.summary()}"
+    return f"Kernels by release of Triton, {on}: {counted.summary()}"
 
 
 def _drawn(

@@ -49,14 +49,14 @@ def context(entry: Entry) -> dict[str, Any]:
 def _stages(before: dict[str, str], after: dict[str, str]) -> list[dict[str, Any]]:
     from crosswarp.matrix.running.ir import STAGES
 
-    found = []
+    stages = []
     for stage in STAGES:
         if stage not in before and stage not in after:
             continue
         texts = [before.get(stage, ""), after.get(stage, "")]
         lines = [text.splitlines() for text in texts]
         changed, why = _difference(*lines) if all(texts) else ([], "One of the two has none.")
-        found.append({
+        stages.append({
             "stage": stage,
             "lines": [len(side) for side in lines],
             "texts": texts,
@@ -66,7 +66,7 @@ def _stages(before: dict[str, str], after: dict[str, str]) -> list[dict[str, Any
             "more": max(len(changed) - _MOST_SHOWN, 0),
             "why": why,
         })  # fmt: skip
-    return found
+    return stages
 
 
 def _difference(before: Sequence[str], after: Sequence[str]) -> tuple[list[tuple[str, str]], str]:

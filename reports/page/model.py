@@ -85,8 +85,8 @@ class Model:
         """The suite, then the small ones that each show an issue; both by name."""
         names = [name for name in self.view.by_kernel if name != "*"]
         shows = self.view.reproducers
-        found = [Kernel(name, slug, name in shows) for name, slug in slugs(names).items()]
-        return sorted(found, key=lambda kernel: (kernel.shows_issue, kernel.name))
+        kernels = [Kernel(name, slug, name in shows) for name, slug in slugs(names).items()]
+        return sorted(kernels, key=lambda kernel: (kernel.shows_issue, kernel.name))
 
     @cached_property
     def kernel_slugs(self) -> Mapping[str, str]:
@@ -121,9 +121,9 @@ class Model:
             for column in self.columns
             if any(record.outcome != "not-run" for record in self.view.by_column[column.id])
         ]
-        found = upgrades.Upgrades(self.view)
+        shared = upgrades.Upgrades(self.view)
         return {
-            (before, after): found.upgrade(before, after)
+            (before, after): shared.upgrade(before, after)
             for number, after in enumerate(ran)
             for before in ran[:number]
         }
@@ -149,14 +149,14 @@ class Model:
     @cached_property
     def explained(self) -> Mapping[str, list[Record]]:
         """The failing cells of each issue, by its id."""
-        found: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
+        by_id: dict[str, list[Record]] = {issue.id: [] for issue in self.issues}
         for record, issue in [*self.view.verdict.known, *self.view.verdict.shim_failed]:
-            found[issue.id].append(record)
+            by_id[issue.id].append(record)
         # For a user's own kernels a known issue explains a failure but does not excuse it.
         for record in self.view.verdict.unexpected_red:
             if record.id in self.view.verdict.explained:
-                found[self.view.verdict.explained[record.id].id].append(record)
-        return found
+                by_id[self.view.verdict.explained[record.id].id].append(record)
+        return by_id
 
     @cached_property
     def fixed_cells(self) -> Counter[str]:

@@ -194,8 +194,8 @@ class _Renderer:
         self._environment.globals["pair"] = cache(parts.pair)  # type: ignore[attr-defined]
 
     def __call__(self, template: str, root: str, section: str, **context: Any) -> str:
-        found: Mapping[str, Any] = {"root": root, "section": section, **context}
-        return self._environment.get_template(template).render(found)
+        values: Mapping[str, Any] = {"root": root, "section": section, **context}
+        return self._environment.get_template(template).render(values)
 
 
 def _clean(value: Any) -> Any:

@@ -122,13 +122,13 @@ def _window(view: View, mine: Sequence[Record], red: Sequence[Record]) -> tuple[
 
 @cache
 def _published() -> frozenset[Version]:
-    found = (versions.parse(column.triton) for column in columns.load())
-    return frozenset(version for version in found if version)
+    published = (versions.parse(column.triton) for column in columns.load())
+    return frozenset(version for version in published if version)
 
 
 def _releases(records: Iterable[Record]) -> set[Version]:
-    found = (versions.base(triton_of(record) or "") for record in records)
-    return {release for release in found if release}
+    releases = (versions.base(triton_of(record) or "") for record in records)
+    return {release for release in releases if release}
 
 
 def _targets(mine: Sequence[Record], red: Sequence[Record]) -> list[str]:

@@ -49,13 +49,13 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     if own_settings.time_limit != settings.Settings().time_limit:
         virtual += ["--crosswarp-time-limit", str(own_settings.time_limit)]
     installed = record.versions
-    found = [
+    requirements = [
         f"{one}=={versions.public(installed[one])}"
         for one in _INSTALLED
         if _plain(installed.get(one))
     ]
-    triton = [one for one in found if one.startswith("triton==")]
-    others = [one for one in found if one not in triton]
+    triton = [one for one in requirements if one.startswith("triton==")]
+    others = [one for one in requirements if one not in triton]
     install = [
         *others,
         "pytest",

@@ -217,12 +217,14 @@ def _head(
     record: Record, name: str, body: str, suite: Path | None, virtual: bool, requires: Sequence[str]
 ) -> str:
     what = f"{record.outcome}: {record.fingerprint or record.reason}"
-    found = [f"{name} {record.versions[name]}" for name in _VERSIONS if record.versions.get(name)]
+    installed = [
+        f"{name} {record.versions[name]}" for name in _VERSIONS if record.versions.get(name)
+    ]
     where = f"{record.target}, lane {record.lane}" + (
         ", with compat" if record.mode == "shimmed" else ""
     )
     case = f"{record.kernel}, case {record.case}" + (f", {record.config}" if record.config else "")
-    lines = [case, what, f"Seen on {where} with {', '.join(found) or record.column}.", ""]
+    lines = [case, what, f"Seen on {where} with {', '.join(installed) or record.column}.", ""]
     needs = " and ".join(_needs(record, body, suite))
     on = escape.line(record.target, 60)
     if record.lane == "interpret":

@@ -122,8 +122,8 @@ def _definition(module: griffe.Module, name: str) -> griffe.Function | griffe.Cl
     root = module.package if target else module
     for part in path.split(".")[:-1]:
         root = root.modules[part]
-    found = root.members.get(path.rpartition(".")[2])
-    return found if isinstance(found, (griffe.Function, griffe.Class)) else None
+    member = root.members.get(path.rpartition(".")[2])
+    return member if isinstance(member, (griffe.Function, griffe.Class)) else None
 
 
 def _methods(found: griffe.Class) -> Iterator[str]:

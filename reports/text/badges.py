@@ -147,8 +147,8 @@ def _range(view: View) -> str:
     """`triton 2.3.1 – 3.9`, of the versions that the run was planned for or met."""
     met = {record.column: triton_of(record) for record in view.records if record.versions}
     named = (met.get(column) or versions.of_column(column) for column in view.columns)
-    found = sorted({release for one in named if one and (release := versions.base(one))})
-    ends = list(dict.fromkeys(_short(release) for release in (*found[:1], *found[-1:])))
+    releases = sorted({release for one in named if one and (release := versions.base(one))})
+    ends = list(dict.fromkeys(_short(release) for release in (*releases[:1], *releases[-1:])))
     return f"triton {' – '.join(ends)}" if ends else "triton"
 
 

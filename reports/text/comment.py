@@ -86,9 +86,9 @@ def comment(view: View, link: str = "", limit: int = LIMIT, since: Since | None 
 
 
 def _head(view: View, since: Since | None) -> str:
-    found = standing(view)
-    sign = "⚠️" if view.verdict.unexpectedly_green and found.state == "known" else ""
-    sign = sign or STANDINGS[found.state].sign
+    counted = standing(view)
+    sign = "⚠️" if view.verdict.unexpectedly_green and counted.state == "known" else ""
+    sign = sign or STANDINGS[counted.state].sign
     plan, facts = (
         view.run.plan,
         [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
@@ -101,7 +101,7 @@ def _head(view: View, since: Since | None) -> str:
         facts.append(over)
     if plan.get("commit"):
         facts.append(f"commit {escape.code(str(plan['commit'])[:60])}")
-    return f"### {sign} crosswarp: {_news(since)}{found.summary()}\n\n{'; '.join(facts)}"
+    return f"### {sign} crosswarp: {_news(since)}{counted.summary()}\n\n{'; '.join(facts)}"
 
 
 def _news(since: Since | None) -> str:

@@ -236,12 +236,12 @@ def facts(group: Group) -> list[tuple[str, str]]:
     if not _telling(group):
         return []
     where = ("where", _places([pair.record for pair in group.pairs]))
-    found = changes(group) or [where, *_both(group)]
+    rows = changes(group) or [where, *_both(group)]
     if group.issue:
-        found.append(("upstream", " ".join(group.issue.links)))
+        rows.append(("upstream", " ".join(group.issue.links)))
     if fixed := _fixed(group):
-        found.append(("fixed", fixed))
-    return found
+        rows.append(("fixed", fixed))
+    return rows
 
 
 def _both(group: Group) -> list[tuple[str, str]]:

@@ -108,15 +108,15 @@ def _of_baseline(issues: Sequence[Issue], baseline: Path) -> dict[str, str]:
         list(columns_of(records)),
         f"{baseline.parent.name}/{baseline.name}",
     )
-    found = releases.releases(records, issues, language_table.load(), probed_targets.load())
+    made = releases.releases(records, issues, language_table.load(), probed_targets.load())
     newer = coming.load()
     measured = baseline.with_name(f"{newer.build}.json")
     if not measured.is_file():
-        return {"issues.md": seen, **release_pages.pages(found)}
+        return {"issues.md": seen, **release_pages.pages(made)}
     page = coming_page.page(newer, records, read(measured), issues)
     return {
         "issues.md": seen,
-        **release_pages.pages(found, newer.build),
+        **release_pages.pages(made, newer.build),
         coming_page.NAME: page,
     }
 
@@ -149,15 +149,15 @@ def _shim(shim: Shim, issue: Issue | None, fixed: Sequence[Issue]) -> str:
 
 def _error_texts(shim: Shim, fixed: Sequence[Issue]) -> str:
     """All error texts of the issues that the shim fixes, so that a search of the page finds each."""
-    found = {
+    texts = {
         text: None
         for issue in fixed
         for text in known_texts.texts(issue, (shim,))
         if text not in known_texts.symptoms(shim.symptom)
     }
-    if not found:
+    if not texts:
         return ""
-    lines = "\n".join(f"  - {escape.code(text)}" for text in found)
+    lines = "\n".join(f"  - {escape.code(text)}" for text in texts)
     return f"\n- Also known by (`{known_texts.ANYTHING}`: anything):\n{lines}"
 
 

@@ -89,12 +89,14 @@ def _broken(steps: Sequence[Diff], most: int) -> list[str]:
 
 def _next(view: View, steps: Sequence[Diff]) -> str:
     run = view.run.id
-    found = [(f"crosswarp report --run {run} --format html --out site", "the page")]
+    commands = [(f"crosswarp report --run {run} --format html --out site", "the page")]
     if steps:
         sides = [
             f"{run}:{str(side.column).removeprefix('triton-')}"
             for side in (steps[-1].before, steps[-1].after)
         ]
-        found.append((f"crosswarp diff {escape.line(' '.join(sides), 40)}", "the newest release"))
-    found.append((f"crosswarp report --run {run}", "every table"))
-    return "\n".join(["Next:", *(f"  {command:<54}  {what}" for command, what in found)])
+        commands.append(
+            (f"crosswarp diff {escape.line(' '.join(sides), 40)}", "the newest release")
+        )
+    commands.append((f"crosswarp report --run {run}", "every table"))
+    return "\n".join(["Next:", *(f"  {command:<54}  {what}" for command, what in commands)])

@@ -47,9 +47,9 @@ def rendered(report: Report, form: str) -> str:
 
 
 def summary(report: Report) -> str:
-    found = len(report.answers)
+    count = len(report.answers)
     letters = sum(answer.guard.letters for answer in report.answers)
-    parts = [f"{_count(found, 'guard')} in {_count(report.files, 'file')} of {report.library}"]
+    parts = [f"{_count(count, 'guard')} in {_count(report.files, 'file')} of {report.library}"]
     if letters:
         parts.append(f"{letters} compare{'s' if letters == 1 else ''} texts")
     if report.unreadable:

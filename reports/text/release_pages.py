@@ -243,7 +243,7 @@ def _heavier(diff: Diff) -> list[str]:
 
 
 def _lines(groups: Sequence[Group]) -> list[str]:
-    found = []
+    lines = []
     for group in groups:
         changes = diff_text.changes(group)
         name = ", ".join(group.kernels)
@@ -253,8 +253,8 @@ def _lines(groups: Sequence[Group]) -> list[str]:
                 what = diff_text.reported(text)
             else:
                 what = f"{metric} {text.partition(':')[0]}"
-            found.append(f"{name}: {what}, in {plural(len(group.pairs), 'cell')}")
-    return found
+            lines.append(f"{name}: {what}, in {plural(len(group.pairs), 'cell')}")
+    return lines
 
 
 def _unfixed(diff: Diff) -> int:

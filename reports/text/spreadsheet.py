@@ -37,11 +37,12 @@ def spreadsheet(view: View) -> str:
 
 
 def _row(record: Record, verdict: str, issue: str) -> list[str]:
-    found = record.versions
+    installed = record.versions
     return [
-        record.column, str(found.get("triton") or ""), str(found.get("torch") or ""), record.target, record.lane,
-        record.mode, record.kernel, record.case, record.config, record.outcome, verdict, issue, record.reason,
-        record.fingerprint, record.phase, f"{record.seconds:.4f}", " ".join(record.shims), record.message,
+        record.column, str(installed.get("triton") or ""), str(installed.get("torch") or ""), record.target,
+        record.lane, record.mode, record.kernel, record.case, record.config, record.outcome, verdict, issue,
+        record.reason, record.fingerprint, record.phase, f"{record.seconds:.4f}", " ".join(record.shims),
+        record.message,
     ]  # fmt: skip
 
 

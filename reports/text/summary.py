@@ -193,16 +193,16 @@ def _unexpected(view: View) -> list[str]:
 
 def _not_fixed(view: View) -> list[str]:
     """Known failures that no shim fixes: as expected, and yet no user of compat is helped."""
-    found = view.verdict.unhealed
-    if not found:
+    unfixed = view.verdict.unhealed
+    if not unfixed:
         return []
-    by_id = {issue.id: issue for _, issue in found}
+    by_id = {issue.id: issue for _, issue in unfixed}
     lines = [
         fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
         for one in by_id.values()
     ]
-    title = f"NOT FIXED BY COMPAT ({len(found)} cells): known failures without a shim."
-    return ["\n".join([title, *lines, _cells((record, issue.id) for record, issue in found)])]
+    title = f"NOT FIXED BY COMPAT ({len(unfixed)} cells): known failures without a shim."
+    return ["\n".join([title, *lines, _cells((record, issue.id) for record, issue in unfixed)])]
 
 
 def _theirs(view: View) -> list[str]:
@@ -335,13 +335,13 @@ def verdict(view: View) -> str:
 
 def _known(view: View) -> str:
     """The known failures, in numbers that add up."""
-    found = view.verdict
-    bare = sum(record.mode == "bare" for record, _ in found.known)
-    if not found.known:
+    judged = view.verdict
+    bare = sum(record.mode == "bare" for record, _ in judged.known)
+    if not judged.known:
         return "every cell passes."
     if not bare or not any(record.mode == "shimmed" for record in view.records):
-        return f"{_count([record for record, _ in found.known])} fail, each by a known issue."
-    fixed = len(found.healed)
+        return f"{_count([record for record, _ in judged.known])} fail, each by a known issue."
+    fixed = len(judged.healed)
     sentence = f"{bare:,} {'cell' if bare == 1 else 'cells'} fail without compat, each by a known issue. Compat fixes"
     if fixed == bare:
         return f"{sentence} {'it' if bare == 1 else 'all of them'}."
@@ -359,14 +359,14 @@ def _wrong(view: View) -> str:
             else ""
         )
         return f"{_count(verdict.unexpected_red)} failed (whose fault: {causes}){passed}"
-    found = [
+    counted = [
         (len(verdict.unexpected_pass), "pass although you expect a failure"),
         (len(verdict.unexpected_red), "fail unexpectedly"),
         (len(verdict.shim_failed), "not fixed"),
         (len(verdict.unexpectedly_green), "pass unexpectedly"),
     ]
     reasons = [
-        f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in found if cells
+        f"{cells:,} {'cell' if cells == 1 else 'cells'} {what}" for cells, what in counted if cells
     ]
     # All cells may have run, and the run may still have gone wrong beside them.
     return f"{', '.join(reasons) or 'something went wrong beside the cells'}"

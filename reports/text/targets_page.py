@@ -103,14 +103,14 @@ def _limits(name: str, target: Target) -> list[str]:
 
 def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> list[str]:
     """Returns the compilers' messages, each once."""
-    found: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, dict[str, list[str]]] = {}
     for version, release in probed.items():
         for name in targets:
             one = release.targets.get(name)
             if one is None or one.works:
                 continue
             for text in dict.fromkeys(filter(None, (one.add, one.dot))):
-                found.setdefault(text, {}).setdefault(name, []).append(version)
+                reasons.setdefault(text, {}).setdefault(name, []).append(version)
     rows = [
         [
             escape.code(escape.line(text, 160)),
@@ -119,7 +119,7 @@ def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> li
                 for name, found_on in where.items()
             ),
         ]
-        for text, where in found.items()
+        for text, where in reasons.items()
     ]
     return [pipes(["what it says", "where"], rows)] if rows else []
 

@@ -105,14 +105,14 @@ def look(folder: Path, wanted: Mapping[str, str]) -> Found:
 
 def write(folder: Path, wanted: Mapping[str, str]) -> Found:
     """Makes `folder` contain `wanted`: all of it, or nothing where any file is somebody's work (UsageError)."""
-    found = look(folder, wanted)
-    if found.edited:
+    copied = look(folder, wanted)
+    if copied.edited:
         raise UsageError(
-            f"{folder}: {', '.join(found.edited)} {'was' if len(found.edited) == 1 else 'were'} not written by "
+            f"{folder}: {', '.join(copied.edited)} {'was' if len(copied.edited) == 1 else 'were'} not written by "
             "`crosswarp vendor`, or edited since. Nothing was changed. Take the change to where it belongs, and delete "
             "what is to be written anew; a formatter is to leave the folder alone."
         )
-    for path in (*found.old, *found.missing, *found.surplus):
+    for path in (*copied.old, *copied.missing, *copied.surplus):
         links = [
             parent
             for parent in Path(path).parents
@@ -124,7 +124,7 @@ def write(folder: Path, wanted: Mapping[str, str]) -> Found:
                 " Make it a folder."
             )
     try:
-        for path in (*found.old, *found.missing):
+        for path in (*copied.old, *copied.missing):
             whole = folder / path
             whole.parent.mkdir(parents=True, exist_ok=True)
             part = whole.with_name(f".{whole.name}.{os.getpid()}")
@@ -132,13 +132,13 @@ def write(folder: Path, wanted: Mapping[str, str]) -> Found:
             with part.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(wanted[path])
             part.replace(whole)
-        for path in found.surplus:
+        for path in copied.surplus:
             (folder / path).unlink()
     except OSError as error:
         raise UsageError(
             f"--into {folder}: {error.strerror or error}. Name a folder that can be written."
         ) from None
-    return found
+    return copied
 
 
 def releases(folder: Path, paths: Iterable[str]) -> tuple[str, ...]:
@@ -149,8 +149,8 @@ def releases(folder: Path, paths: Iterable[str]) -> tuple[str, ...]:
 
 def _licence() -> str:
     """Returns the licence of the installed distribution, or of the checkout."""
-    found = importlib.metadata.distribution("crosswarp")
-    text = found.read_text("licenses/LICENSE") or found.read_text("LICENSE")
+    distribution = importlib.metadata.distribution("crosswarp")
+    text = distribution.read_text("licenses/LICENSE") or distribution.read_text("LICENSE")
     return text or (needs.SOURCE.parent / "LICENSE").read_text("utf-8")
 
 

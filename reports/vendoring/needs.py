@@ -24,13 +24,13 @@ def files(shims: Iterable[str], everything: bool, source: Path = SOURCE) -> tupl
     Raises ValueError for a module that names its own package, which no copy under another name could import.
     """
     left = [*_ALWAYS, *(f"shims/{name}.py" for name in shims), *(_WITH_ALL if everything else ())]
-    found: set[str] = set()
+    names: set[str] = set()
     while left:
         path = left.pop()
-        if path not in found:
-            found.add(path)
+        if path not in names:
+            names.add(path)
             left += _imports(path, source)
-    return tuple(sorted(found))
+    return tuple(sorted(names))
 
 
 def _imports(path: str, source: Path) -> Iterator[str]:
