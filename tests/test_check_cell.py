@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from crosswarp.compat.isolate import Outcome
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.kinds import check as check_package
@@ -246,6 +247,15 @@ def test_a_worker_goes_on_where_the_import_said_nothing_of_configurations(monkey
     monkeypatch.setattr(check_cell, "_taken", lambda places: [0, 1])
     assert check_cell._worker(0, [unit[:1], unit[1:]], asked) == 0
     assert (tmp_path / "records").read_text().count("unsupported") == 2
+
+
+@pytest.mark.parametrize(
+    "kind, outcome", [("signal", "not-run"), ("timeout", "timeout"), ("exit", "crash")]
+)
+def test_a_signal_while_a_file_is_imported_says_nothing_of_its_kernels(kind, outcome):
+    verdict = check_cell._died(Outcome(kind, reason="SIGABRT", output="another library's words"))
+    assert verdict.outcome == outcome
+    assert "SIGABRT" in verdict.message and "another library's words" in verdict.message
 
 
 def test_configurations_are_counted():

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping
 
-from crosswarp.compat.isolate import die_with_parent, run_isolated
+from crosswarp.compat.isolate import Outcome, die_with_parent, run_isolated
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import forking, protocol
 from crosswarp.matrix.cell.asked import AskedCheck
@@ -151,7 +151,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
     everything = list(check["kernels"])
     if outcome.kind != "returned":
-        return dict.fromkeys(everything, as_data(of_outcome(outcome, phase="import")))
+        return dict.fromkeys(everything, as_data(_died(outcome)))
     verdict, ended, lacking, modules, using, check["absent"], certain, tuned, package = (
         outcome.value
     )
@@ -229,6 +229,19 @@ def _without(names: List[str], path: str, ended: str = "") -> Verdict:
     """Return the verdict on a kernel that uses a missing module, or that the import does not reach without it."""
     why = f"the kernel itself uses {path}" if path else ended or "the file has no such kernel then"
     return _lacking(f"{absent.pip(names)}: {why}")
+
+
+def _died(outcome: Outcome) -> Verdict:
+    """Return the verdict on the kernels of a file whose import ends its process.
+
+    Triton compiles nothing by then: a signal comes from another module, and says nothing about a kernel.
+    """
+    verdict = of_outcome(outcome, phase="import")
+    if outcome.kind == "signal":
+        why = f"not checked: its import ends by {outcome.reason}, before any kernel: install its packages anew"
+        verdict.outcome, verdict.reason = "not-run", NO_KERNEL
+        verdict.message = f"{why}\n{verdict.message}"
+    return verdict
 
 
 def _lacking(step: str) -> Verdict:
