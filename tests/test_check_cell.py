@@ -116,6 +116,22 @@ def test_the_first_assumption_that_passes_is_taken(settled):
     assert place == 2 and ran == [0, 1, 2] and not any(one.broken for one in items)
 
 
+@pytest.mark.parametrize("asked, own, tritons", [(4, 1, 4), (1, 1, 1), (0, 0, 0)])
+def test_of_a_kernel_with_a_tuner_of_the_files_one_configuration_is_compiled(asked, own, tritons):
+    class Own:
+        configs = [1, 2]
+
+    class Outer:
+        fn = Own()
+
+    class Tritons(Own):
+        pass
+
+    Tritons.__module__ = "triton.runtime.autotuner"
+    assert launching.most(Outer(), asked) == launching.most(Own(), asked) == own
+    assert launching.most(Tritons(), asked) == launching.most(len, asked) == tritons
+
+
 def test_on_the_next_target_what_passed_comes_first(settled):
     _, place, ran = settled(TYPES, PASS, again=2)
     assert place == 1 and ran == [0, 1, 1]

@@ -125,7 +125,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}, ""
+            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}, {}, ""
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
@@ -143,33 +143,33 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             verdict, certain = as_data(_lacking(step)), True
         named = check["absent"]
         tuned = {name: launching.configurations(one) for name, one in found.items()}
+        most = {name: launching.most(one, check["configurations"]) for name, one in found.items()}
         imported = watch.found([check["root"]])
         package = check.get("package", "")
-        return verdict, ended, lacking, imported, using, named, certain, tuned, package
+        return verdict, ended, lacking, imported, using, named, certain, tuned, most, package
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
     everything = list(check["kernels"])
     if outcome.kind != "returned":
         return dict.fromkeys(everything, as_data(_died(outcome)))
-    verdict, ended, lacking, modules, using, check["absent"], certain, tuned, package = (
-        outcome.value
-    )
+    (
+        verdict, ended, lacking, modules, using, check["absent"], certain, tuned, most, package
+    ) = outcome.value  # fmt: skip
     if package:
         stream.write(
             protocol.Note(f"{package}. Its kernels are checked without the package's code.")
         )
-    most = check["configurations"]
     check["compiled"] = {
-        name: min(most or count, count) for name, count in tuned.items() if count > 1
+        name: min(most[name] or count, count) for name, count in tuned.items() if count > 1
     }
     stream.write(
         *(
             protocol.Note(
-                f"{name}: {most} of its {count} configurations are compiled. All: --configurations 0"
+                f"{name}: {most[name]} of its {count} configurations are compiled. All: --configurations 0"
             )
             for name, count in tuned.items()
-            if 0 < most < count
+            if 0 < most[name] < count
         )
     )
     unreached = {

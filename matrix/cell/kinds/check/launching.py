@@ -35,7 +35,7 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
         msg = f"{check['file']} has no {name} where it is imported"
         raise AttributeError(msg)
     facts = check["kernels"][name]
-    _limit(found, check["configurations"], check.get("until", math.inf))
+    _limit(found, most(found, check["configurations"]), check.get("until", math.inf))
 
     def launch(case: str) -> Dict[str, Any]:
         chosen = check.get("chosen", {}).get(f"{name}/{case}", 0)
@@ -190,6 +190,18 @@ def configurations(kernel: Any) -> int:
         count = max(count, len(configs) if isinstance(configs, list) else 0)
         kernel = attribute(kernel, "fn")
     return count
+
+
+def most(kernel: Any, asked: int) -> int:
+    """Return how many configurations are compiled: one, not several, where a class of the file's tunes the kernel.
+
+    Such a tuner may end by a configuration that is too large for assumed types. All, 0, are compiled where asked for.
+    """
+    while kernel is not None:
+        if isinstance(attribute(kernel, "configs"), list):
+            return asked if type(kernel).__module__.startswith("triton.") else min(asked, 1)
+        kernel = attribute(kernel, "fn")
+    return asked
 
 
 class _InTime(List[Any]):
