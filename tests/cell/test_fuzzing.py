@@ -8,6 +8,8 @@ from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.fuzzing import data, executing
 
 pytestmark = pytest.mark.both_ends
+# These are about the processes that run programs, whichever Triton is in them.
+on_one_release = pytest.mark.triton(">=3.9")
 
 # What is added, so that each of these is another program to Triton's cache.
 KERNEL = """import os
@@ -110,17 +112,20 @@ def test_a_program_is_executed_for_amd_as_well(children):
     assert outcomes(answers) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
 
 
+@on_one_release
 def test_a_separate_program_shares_with_nobody(children):
     answers = children(asked(1, **QUICK), asked(2), asked(3, **QUICK))
     assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 2]
     assert "resources" in answers[1][0]
 
 
+@on_one_release
 def test_a_child_is_for_one_target(children):
     answers = children(*(asked(1, target=name, **QUICK) for name in ("sm_80", "sm_90", "sm_90")))
     assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 1]
 
 
+@on_one_release
 def test_a_child_that_dies_costs_its_program_alone(children):
     """It has answered for those before it, and those behind it get another."""
     dies = asked(2, after="os.abort()", **QUICK)
@@ -129,6 +134,7 @@ def test_a_child_that_dies_costs_its_program_alone(children):
     assert answers[1][0]["verdict"]["reason"] == "SIGABRT"
 
 
+@on_one_release
 def test_a_child_that_leaves_or_hangs_is_told_as_that(children):
     leaves = asked(1, after="os._exit(0)", **QUICK)
     hangs = asked(2, after="import time; time.sleep(600)", **QUICK)
@@ -137,6 +143,7 @@ def test_a_child_that_leaves_or_hangs_is_told_as_that(children):
     assert outcomes(answers) == ["crash", "timeout"] and numbers(answers) == [0, 1]
 
 
+@on_one_release
 def test_a_child_serves_so_many_and_no_more(children, monkeypatch):
     monkeypatch.setattr(executing, "_TOGETHER", 2)
     answers = children(*(asked(number, **QUICK) for number in range(5)))

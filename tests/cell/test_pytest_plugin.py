@@ -225,6 +225,7 @@ def test_a_sample_is_the_same_each_time(run, tmp_path):
     assert "A sample" in second.text
 
 
+@on_one_release
 def test_without_the_option_nothing_happens(run, tmp_path):
     (tmp_path / "test_inert.py").write_text(
         "import sys\n"
@@ -237,6 +238,7 @@ def test_without_the_option_nothing_happens(run, tmp_path):
     assert done.code == 0 and "1 passed" in done.text, done.text
 
 
+@on_one_release
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -249,6 +251,7 @@ def test_wrong_options_are_refused(run, options, said):
     assert done.code == 4 and said in done.text
 
 
+@on_one_release
 def test_an_unknown_target_is_told_which_there_are(run):
     done = run(target="sm_12345")
     assert done.code == 4 and "sm_12345 is no target" in done.text and "sm_90" in done.text
