@@ -70,6 +70,8 @@ def test_each_known_issue_is_seen_on_each_release_that_has_it_and_so_is_its_fix(
             yield issue.id, record.kernel, record.column, record.mode, record.lane
         for shim in record.shims:
             yield shim, record.column
+        for proved in known.proved_by(record):
+            yield proved.id, record.column, record.outcome
 
     assert lost(records, kept, shown) == set()
 

@@ -5,8 +5,9 @@ Run by hand, on the host, after baseline/all.json was written anew:
     python tests/proofs/repeats.py STORE..      the seconds are those of each store's newest run
 
 In each lane and for each maker of GPUs, a kernel shows on a release, without or with compat: an outcome, and the known
-issue of a failure. It also shows on a release which shims act. Cells are chosen until everything is shown that the
-baseline has, those first that show most for their seconds; all others are repeats.
+issue of a failure. It also shows on a release which shims act, and the outcomes of the case that proves an issue. Cells
+are chosen until everything is shown that the baseline has, those first that show most for their seconds; all others are
+repeats.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def shown(records: Iterable[Record]) -> dict[Item, set[tuple[str, ...]]]:
             )
         )
         mine.update((shim, record.column) for shim in record.shims)
+        # Where the case of an issue fails, and where it passes.
+        mine.update((one.id, record.column, record.outcome) for one in known.proved_by(record))
     return by_item
 
 
