@@ -39,7 +39,7 @@ def _wait(label="arrived", parity=0):
 # ---------------------------------------------------------------- tcgen05 of a pair
 
 
-def _pair(m, n, lines_after=(), copies=()):
+def _pair(m, n):
     """A and B (halves of their rows in each CTA) multiplied; the (2, 128, n) cells of both."""
     random = np.random.default_rng(5)
     a, b = (random.integers(-8, 9, (rows, 16)).astype(np.float16) for rows in (m, n))
@@ -63,7 +63,6 @@ def _pair(m, n, lines_after=(), copies=()):
         "setp.eq.and.u32 %p0, %r31, 0, %p0;",
         product,
         *wait(),
-        *lines_after,
         f"tcgen05.ld.sync.aligned.32x32b.x{n}.b32 {names('o', n)}, [%r6]; tcgen05.wait::ld.sync.aligned;",
         f"mad.lo.u32 %r30, %r31, 128, %r0; mad.wide.u32 %d4, %r30, {4 * n}, %d2;",
         *[f"st.global.b32 [%d4+{4 * place}], %o{place};" for place in range(n)],
