@@ -1,9 +1,13 @@
 """mma, ldmatrix, stmatrix: fragments by the ISA's formulas, products by numpy on numbers that are exact."""
 
+import math
+
 import ml_dtypes
 import numpy as np
 import pytest
 from running import execute
+
+from crosswarp.matrix.cell.machines.ptx.tensor_cores import multiplied
 
 _DTYPES = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "s8": np.int8, "u8": np.uint8,
@@ -107,6 +111,18 @@ def _check(form, extreme=False):
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: ".".join(form[:5]))
 def test_products(form):
     _check(form)
+
+
+def test_a_sum_of_products_is_rounded_once_on_every_machine():
+    draw = np.random.default_rng(0)
+    left, right = (
+        draw.standard_normal(shape).astype(np.float16).astype(np.float32)
+        for shape in ((16, 16), (16, 8))
+    )
+    wanted = [
+        [np.float32(math.fsum(map(float, row * column))) for column in right.T] for row in left
+    ]
+    assert np.array_equal(multiplied(left, right), np.array(wanted))
 
 
 def test_integer_products_saturate():

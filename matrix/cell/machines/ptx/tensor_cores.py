@@ -1,7 +1,7 @@
 """mma.sync, ldmatrix and stmatrix: how a matrix lies in the registers of a warp, and its product.
 
-Products of 16-bit and 8-bit floats are exact in float32; sums are float32 in BLAS's order. Hardware adds in groups
-and cuts bits off, so results differ in the last places.
+Products of 16-bit and 8-bit floats are exact in float32; their sums are made in float64 and rounded to float32 once.
+Hardware adds in groups and cuts bits off, so results differ in the last places.
 """
 
 from collections import OrderedDict
@@ -42,6 +42,17 @@ def elements(raw, kind):
         pairs = raw.view(u1)
         return FP4[np.stack([pairs & u1(15), pairs >> u1(4)], -1).reshape(*pairs.shape[:-1], -1)]
     raise Unsupported(f"elements of type {kind}")
+
+
+def multiplied(left, right):
+    """left @ right, with the type of left.
+
+    BLAS adds float32 in an order of the CPU and of the row's place in its matrix. Numbers must depend on neither.
+    """
+    if left.dtype != f4:
+        return np.matmul(left, right)
+    with np.errstate(over="ignore"):
+        return np.matmul(left.astype(f8), right.astype(f8)).astype(f4)
 
 
 def rounded_sum(product, c, kind):
@@ -95,7 +106,7 @@ class TensorCores:
         warps = self.warps
         left = self._fragment(a, a_kind, per, left=True)
         right = self._fragment(b, b_kind, per, left=False)
-        product = np.matmul(left, right)
+        product = multiplied(left, right)
         product = product.reshape(warps, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4)
         add = self.registers(c)
         if d_kind == "f16":

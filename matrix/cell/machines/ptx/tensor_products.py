@@ -13,7 +13,7 @@ from .descriptors import Descriptor, Shape
 from .errors import Unsupported
 from .floats import FP4, FP8, scale_factors
 from .operands import offsets, swizzled
-from .tensor_cores import elements
+from .tensor_cores import elements, multiplied
 from .types import f2, f4, f8, i4, i8, u1, u2, u4, u8
 
 # Bytes of an element as it lies in memory; 4-bit floats lie by two.
@@ -243,7 +243,7 @@ class TensorProducts:
             x, y = left(mine), right(mine)
             if scaled is not None:
                 x, y = x.astype(f8) * scaled[0](mine), y.astype(f8) * scaled[1](mine)
-            total = np.matmul(x, y.transpose(0, 2, 1))
+            total = multiplied(x, y.transpose(0, 2, 1))
             if negate:
                 total = -total
             where = (ctas[mine][:, None, None], rows[mine], columns[mine])

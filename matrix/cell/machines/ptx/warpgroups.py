@@ -6,7 +6,7 @@ import numpy as np
 
 from .errors import Unsupported
 from .operands import offsets, swizzled
-from .tensor_cores import elements
+from .tensor_cores import elements, multiplied
 from .types import f2, f4, f8, i4, i8, u4, u8
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32}
@@ -70,7 +70,7 @@ class Warpgroups:
         if active is not None and not active.all():
             # Contents of the inactive ones' shared memory must not cause warnings or cost time: use zeros.
             left = np.where(active[:, :, None, None], left, left.dtype.type(0))
-        product = np.matmul(left, right.transpose(0, 1, 3, 2))
+        product = multiplied(left, right.transpose(0, 1, 3, 2))
         if signs != (1, 1):
             product = product * product.dtype.type(signs[0] * signs[1])
         product = product.reshape(ctas, groups, 4, 2, 8, count // 8, 4, 2)
