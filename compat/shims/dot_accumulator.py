@@ -8,6 +8,7 @@ Cost: none outside of what these releases refuse.
 """
 
 import functools
+import inspect
 from typing import Any, List
 
 from .. import interpreter
@@ -36,21 +37,18 @@ def _fix(patches: Patches) -> None:
     from triton.language.semantic import TritonSemantic
 
     dot = TritonSemantic.dot
+    # fbtriton 3.7.4 takes three arguments more.
+    signature = inspect.signature(dot)
 
     @functools.wraps(dot)
-    def dot_into_its_accumulator(
-        self: Any,
-        lhs: Any,
-        rhs: Any,
-        acc: Any,
-        input_precision: Any,
-        max_num_imprecise_acc: Any,
-        out_dtype: Any,
-    ) -> Any:
-        if acc is not None and out_dtype == tl.float32 and acc.dtype in _sums(lhs.dtype):
+    def dot_into_its_accumulator(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        acc, lhs = given.arguments["acc"], given.arguments["lhs"]
+        wanted = given.arguments.get("out_dtype")
+        if acc is not None and wanted == tl.float32 and acc.dtype in _sums(lhs.dtype):
             note_acted(SHIM.name)
-            out_dtype = acc.dtype
-        return dot(self, lhs, rhs, acc, input_precision, max_num_imprecise_acc, out_dtype)
+            given.arguments["out_dtype"] = acc.dtype
+        return dot(*given.args, **given.kwargs)
 
     def _sums(operands: Any) -> Any:
         """Whether it differs from float32, the type in which products of such operands are added up."""
