@@ -1,4 +1,4 @@
-"""What a run leaves out that names nothing: nothing that the baseline shows is lost with it."""
+"""A run that names nothing leaves cases out, and nothing that the baseline shows is lost with them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kept(records, table):
 
 
 def lost(records, kept, shown):
-    """What `shown` says of the records and of none that is kept."""
+    """The results of `shown` for the records which no kept record shows."""
     return {one for record in records for one in shown(record)} - {
         one for record in kept for one in shown(record)
     }

@@ -218,8 +218,8 @@ def _judged(before: Record, after: Record) -> Comparison:
 def _of_changes(changes: tuple[Change, ...]) -> Comparison:
     if not changes:
         return _SAME
-    told = all(change.told for change in changes)
-    return Comparison("changed" if told else "resource-regressed", changes)
+    explained = all(change.told for change in changes)
+    return Comparison("changed" if explained else "resource-regressed", changes)
 
 
 def _with_reported(judged: Comparison, changes: tuple[Change, ...]) -> Comparison:

@@ -118,7 +118,7 @@ def _least(shows: Mapping[Item, set[tuple[str, ...]]], price: Mapping[Item, floa
         )
         found.append(best)
         left -= shows[best]
-    # What came early may be shown by those after it.
+    # Later cases may show everything that an early one was kept for.
     for item in sorted(found, key=lambda one: (-price[one], one)):
         others = [one for one in found if one != item]
         if shows[item] <= _union(shows, others):
