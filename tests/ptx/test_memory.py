@@ -244,6 +244,21 @@ def test_what_a_copy_leaves_out_is_zero():
     assert np.array_equal(y.reshape(32, 4), expected)
 
 
+@pytest.mark.parametrize("ignored", ["%p0", "!%p0"])
+def test_a_copy_whose_source_is_ignored_gives_zeros(ignored):
+    # Lanes that ignore their source have none: their address is no array's.
+    body = (
+        _COPY
+        + f"setp.gt.u32 %p0, %r0, 15; selp.b64 %d2, {'0, %d2' if ignored == '%p0' else '%d2, 0'}, %p0;\n"
+        f"cp.async.cg.shared.global [%r4], [%d2], 0x10, {ignored};\ncp.async.wait_all;\n" + _BACK
+    )
+    x, y = np.arange(1, 129, dtype=np.uint32), np.full(128, 7, np.uint32)
+    execute(kernel(body, shared=_ROOM), (1,), [x, y])
+    expected = x.reshape(32, 4).copy()
+    expected[slice(16, 32) if ignored == "%p0" else slice(16)] = 0
+    assert np.array_equal(y.reshape(32, 4), expected)
+
+
 def test_local_memory_is_each_thread_s_own():
     body = (
         "mov.u64 %d4, depot; cvta.local.u64 %d5, %d4;\nst.local.u32 [%d4+4], %r0;\n"

@@ -44,8 +44,15 @@ def _copy(low, instruction):
     hinted = any(part == "L2::cache_hint" for part in instruction.modifiers)
     if hinted:
         rest = rest[:-1]
-    live = low.read(rest[0], "u32") if rest else "None"
+    live = _live(low, rest[0], size) if rest else "None"
     low.emit(
         f"S.copies.start({instruction.index}, {low.address(target, 32)}, {low.address(source)}, "
         f"{low.integer(size)}, {live}, {low.condition})"
     )
+
+
+def _live(low, operand, size):
+    """How many bytes come from the source: a number, or none where a predicate says to ignore it."""
+    if low.kernel.widths.get(operand.strip().lstrip("!")) != 1:
+        return low.read(operand, "u32")
+    return f"np.where({low.read(operand, 'pred')}, u4(0), u4({low.integer(size)}))"
