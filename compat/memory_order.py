@@ -13,6 +13,7 @@ from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
 
 from .patterns import lazily
 from .reachable import reachable, scope_of
+from .vendors import as_tritons
 
 STORE, LOAD = "store", "load"
 _WORDS = {STORE: lazily(r"store|atomic_"), LOAD: lazily(r"load")}
@@ -185,7 +186,7 @@ def _is_target(node: ast.AST) -> bool:
 
 def _is_tritons(value: Any) -> bool:
     module = getattr(value, "__module__", None)
-    return isinstance(module, str) and module.partition(".")[0] == "triton"
+    return isinstance(module, str) and as_tritons(module).partition(".")[0] == "triton"
 
 
 @functools.lru_cache(maxsize=None)

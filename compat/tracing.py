@@ -8,6 +8,7 @@ import os
 from typing import Any, Callable, Iterable, Optional
 
 from . import features
+from .vendors import as_tritons
 
 # The mark that `triton.language.core.builtin` sets. Spelled out, to read a file of builtins without Triton.
 MARK = "__triton_builtin__"
@@ -77,7 +78,7 @@ def backend_of(hidden: dict) -> str:
     """``cuda``, ``hip`` or ``interpreter``, from what `handed_on` returned."""
     builder = hidden.get("_builder") or hidden["_semantic"].builder
     # Breakpoint: the interpreter of Triton 2.3 calls its builder by another name.
-    if type(builder).__module__ == "triton.runtime.interpreter":
+    if as_tritons(type(builder).__module__) == "triton.runtime.interpreter":
         return "interpreter"
     # Breakpoint: the options of Triton 2.3 name no backend; it has only one.
     return getattr(builder.options, "backend_name", "cuda")

@@ -119,6 +119,12 @@ def named(text: str) -> str:
     return about(match.group(1).replace("_", "-"), _release(match.group(2).rstrip(".")))
 
 
+def as_tritons(module: str) -> str:
+    """The name of a module as Triton has it: ``tokenspeed_triton.knobs`` is ``triton.knobs``."""
+    package, dot, rest = module.partition(".")
+    return f"triton{dot}{rest}" if package in PACKAGES.values() else module
+
+
 def serve() -> Optional[Build]:
     """Have ``import triton`` give a build that has another name, where there is no other Triton; the build, or None.
 

@@ -23,6 +23,7 @@ from . import features
 from .acts import acted
 from .copies import COMMON
 from .isolate import Child, Outcome, fork
+from .vendors import as_tritons
 
 # After so long without work the parent offers the child no more; the child leaves a little later. It then stays in the
 # system's process table until its thread compiles again or ends.
@@ -247,7 +248,7 @@ def _knobs() -> Any:
 
 def _groups(module: Any) -> Iterator[tuple]:
     for name, value in vars(module).items():
-        if type(value).__module__ == "triton.knobs" and hasattr(value, "__dict__"):
+        if as_tritons(type(value).__module__) == "triton.knobs" and hasattr(value, "__dict__"):
             yield name, value
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
 from crosswarp.compat import vendors as builds
+from crosswarp.compat.seams.language import is_tritons_own
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.environments import here
@@ -185,3 +187,23 @@ def test_the_package_of_a_vendor_is_tritons_in_a_fingerprint():
         assert (
             fingerprint.of_text(f"{package}.runtime.errors.X: no") == "triton.runtime.errors.X: no"
         )
+
+
+@pytest.mark.parametrize(
+    ("module", "own"),
+    [
+        ("triton.compiler.compiler", True), ("tokenspeed_triton.compiler.compiler", True),
+        ("tokenspeed_triton.experimental.gluon._runtime", False), ("mine_triton.compiler.compiler", False),
+    ],
+)  # fmt: skip
+def test_fixes_reach_the_kernels_of_a_build_of_another_name(module, own):
+    source = type("ASTSource", (), {"__module__": module, "fn": None})()
+    assert is_tritons_own(source) is own
+
+
+def test_tlx_is_another_language_under_any_name():
+    scope = {"tlx": types.ModuleType("tokenspeed_triton.language.extra.tlx")}
+    exec("def kernel(): tlx.barrier()", scope)
+    fn = types.SimpleNamespace(fn=scope["kernel"])
+    source = type("ASTSource", (), {"__module__": "triton.compiler.compiler", "fn": fn})()
+    assert not is_tritons_own(source)

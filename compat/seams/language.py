@@ -3,6 +3,8 @@
 from types import ModuleType
 from typing import Any
 
+from ..vendors import as_tritons
+
 # Meta's dialect, in which a kernel is written as one of Triton's.
 _TLX = "triton.language.extra.tlx"
 
@@ -10,7 +12,8 @@ _TLX = "triton.language.extra.tlx"
 def is_tritons_own(source: Any) -> bool:
     """Whether it is a kernel in Triton's own language: not Gluon's or TLX, and no IR as text."""
     kind = type(source)
-    if kind.__name__ != "ASTSource" or not kind.__module__.startswith("triton.compiler"):
+    module = as_tritons(kind.__module__)
+    if kind.__name__ != "ASTSource" or not module.startswith("triton.compiler"):
         return False
     function = getattr(source.fn, "fn", None)
     scope, code = getattr(function, "__globals__", {}), getattr(function, "__code__", None)
@@ -21,4 +24,4 @@ def is_tritons_own(source: Any) -> bool:
 def _is_of_tlx(value: Any) -> bool:
     attributes = vars(value) if isinstance(value, ModuleType) else {}
     name = attributes.get("__name__") or getattr(value, "__module__", None)
-    return isinstance(name, str) and (name + ".").startswith(_TLX + ".")
+    return isinstance(name, str) and (as_tritons(name) + ".").startswith(_TLX + ".")
