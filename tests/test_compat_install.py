@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp import compat
-from crosswarp.compat import listing, shims
+from crosswarp.compat import listing, shims, versions
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.launch import by_position, warps_within
 from crosswarp.compat.record import Patches
@@ -91,6 +92,35 @@ def test_a_release_is_compared_as_packaging_compares_it(version):
         SpecifierSet(window).contains(Version(version), prereleases=True) for window in windows
     ]
     assert [_in_plain_window(window, version) for window in windows] == packagings
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("3.2.0", "3.2.0"),
+        ("3.2.0-rc1", "3.2.0rc1"),
+        ("3.2.0+GIT.1234", "3.2.0+git.1234"),
+        ("3.2.0+a_-b", "3.2.0"),
+    ],
+)
+def test_triton_names_its_version_in_packaging_s_spelling(monkeypatch, text, expected):
+    monkeypatch.setitem(sys.modules, "triton", types.SimpleNamespace(__version__=text))
+    assert (versions.triton_text(), versions.triton_version()) == (text, expected)
+
+
+def test_the_version_of_torch_before_it_is_imported_and_after(monkeypatch, tmp_path):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / folder) for folder in ("none", "1", "2")])
+    others = ("aiter-9.9.dist-info", "torchvision-0.24.0.dist-info", "torch-2.1.0.data")
+    for name in (*(f"1/{other}" for other in others), "2/torch-2.9.1+cpu.dist-info"):
+        (tmp_path / name).mkdir(parents=True)
+    versions._installed_torch.cache_clear()
+    try:
+        assert versions.torch_version() == "2.9.1+cpu"
+    finally:
+        versions._installed_torch.cache_clear()
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.8.0"))
+    assert versions.torch_version() == "2.8.0"
 
 
 @pytest.mark.parametrize("text", ["", ">=3.0,", "~=3.0", "===3.0", ">=3.0a1", "3.0", ">=03.0"])

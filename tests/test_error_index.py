@@ -66,6 +66,9 @@ def test_each_expression_of_a_cause_is_one_for_the_page_s_script_too():
     assert all(map(python_alone, alone))
 
 
+PLAIN = 'says = ["a long text here"]\nwhy = "It is so."\ndo = "Do it so."\n'
+
+
 @pytest.mark.parametrize(
     "text, problem",
     [
@@ -88,6 +91,18 @@ def test_each_expression_of_a_cause_is_one_for_the_page_s_script_too():
             '{why = "Another one.", do = "Do it so."}]',
             "fact that decides",
         ),
+        (
+            'says = ["a long text here"]\ncause = [{why = "One of them.", do = "Do it so."}]',
+            "one cause is written",
+        ),
+        (
+            'says = ["a long text here"]\ntriton = ">=3.0"\ncause = [{why = "One of them.", '
+            'do = "Do it so."}, {why = "Another one.", do = "Do it so."}]\nask = "Which?"',
+            "each has its own",
+        ),
+        (f'{PLAIN}good = "x = 1"', "belongs to one that fails"),
+        (f'{PLAIN}bad = "x = 2"', None),
+        (f'{PLAIN}bad = "x = 2"\ngood = "x = 1"', None),
     ],
 )
 def test_an_entry_that_cannot_be_right_is_refused(tmp_path, text, problem):

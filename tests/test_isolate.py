@@ -1,6 +1,7 @@
 """compat.isolate: whatever a forked child does is an outcome."""
 
 import ctypes
+import fcntl
 import os
 import pickle
 import signal
@@ -314,6 +315,19 @@ def test_a_child_that_hangs_after_its_answer_is_stopped():
     outcome = child.watch(began, time_limit=1)
     child.end()
     assert outcome.kind == "timeout" and time.monotonic() - began < 10
+
+
+def test_a_result_that_is_read_after_the_end_of_its_child_is_whole():
+    def answer(send):
+        # The whole answer fits into the pipe, and takes several reads. From Python 3.10 on it is F_SETPIPE_SZ.
+        fcntl.fcntl(_pipe_of_results(), 1031, 1 << 20)
+        return [b"x" * 300_000]
+
+    child = fork(answer)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    outcome = child.watch(time.monotonic(), 30)
+    child.close()
+    assert (outcome.kind, len(outcome.value or "")) == ("returned", 300_000)
 
 
 def test_a_child_that_left_its_group_is_ended():

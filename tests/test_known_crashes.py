@@ -2,9 +2,11 @@
 
 import ast
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from crosswarp.compat import known_crashes
 from crosswarp.compat.known_crashes import CRASHES, Features, possible_on
 from crosswarp.compat.shims.compiler_crash import SHIM
 from crosswarp.compat.versions import in_window
@@ -101,3 +103,37 @@ def test_each_feature_counts(release, backend, change):
 def test_a_cluster_counts_before_the_compiler_raises():
     assert any(crash.takes(PLAIN) for crash in possible_on("3.2.0", "cuda", 2))
     assert not any(crash.takes(PLAIN) for crash in possible_on("3.2.0", "hip", 2))
+
+
+def _loads(x, tl):
+    return tl.load(x)
+
+
+def _converts(x, tl):
+    return tl.load(x).to(tl.bfloat16)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text", "called", "type_name", "expected"),
+    [
+        (_loads, "return tl.load(x)", (), "*fp32", (False, False)),
+        (_loads, "return tl.load(x)", (), "*bf16", (False, True)),
+        (_converts, "return tl.load(x).to(tl.bfloat16)", (), "*fp32", (False, True)),
+        (_loads, "    while x:\n        tl.load(x)", (), "*fp32", (True, False)),
+        # Of a function that it calls, and of one that comes after it.
+        (_loads, "return f(x)", [(_converts, "for_ = 1")], "*fp32", (False, True)),
+        (_loads, "return f(x)", [(_loads, "for y in x:")], "*fp32", (True, False)),
+        (_loads, "for y in x:", [(_loads, "return x")], "*fp32", (True, False)),
+    ],
+)
+def test_a_kernel_has_the_features_of_all_that_it_calls(
+    monkeypatch, kernel, text, called, type_name, expected
+):
+    monkeypatch.setattr(known_crashes, "reachable", iter)
+    first, *others = (
+        SimpleNamespace(fn=function, src=body) for function, body in [(kernel, text), *called]
+    )
+    signature = {"x": "i32", "y": type_name}
+    source = SimpleNamespace(fn=first, constants=dict(enumerate(others)), signature=signature)
+    features = known_crashes.features_of(source)
+    assert (features.loops, features.bfloat16) == expected and "load" in features.names

@@ -77,8 +77,8 @@ def test_the_runs_go_with_their_files_and_the_store_becomes_smaller(path, ran, t
         for day in range(8, 0, -1):
             run = ran(store, day, cells=60, work=tmp_path)
             folder = journal.folder(tmp_path, path, store.run(run))
-            folder.mkdir(parents=True)
-            (folder / "log").write_text("x" * 5000)
+            (folder / "part").mkdir(parents=True)
+            (folder / "part" / "log").write_text("x" * 5000)
     before = path.stat().st_size
     assert cli.main(["prune", "--store", str(path), "--keep", "2", "--dry-run"]) == 0
     assert path.stat().st_size == before and len(list((tmp_path / "runs").iterdir())) == 8

@@ -187,11 +187,13 @@ def test_an_item_that_nobody_offered_is_not_taken(fake_run):
 
 
 def test_wrong_versions_by_exit_status(fake_run):
-    result = fake_run([{"say": "triton 3.1.0, planned was 3.2.0"}, {"exit": SUITE_WRONG_VERSIONS}])
+    lines = ["a line of pytest", "another", "triton 3.1.0, planned was 3.2.0", "Nothing ran", "Bye"]
+    result = fake_run([*({"say": line} for line in lines), {"exit": SUITE_WRONG_VERSIONS}])
     assert result.exit_code == 3
     records = fake_run.records()
     assert records and {(r.outcome, r.reason) for r in records} == {("not-run", "wrong versions")}
-    assert "3.1.0" in records[0].message
+    # The last three lines of the log, and the way out.
+    assert records[0].message.startswith("\n".join(lines[-3:]) + ". Delete ")
 
 
 @pytest.mark.parametrize("status", [1, 2, 3, 4, SUITE_PYTEST])

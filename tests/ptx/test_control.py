@@ -226,6 +226,48 @@ class TestOrder:
         assert all(np.array_equal(found[0], other) for other in found)
 
 
+# Forms that are not known, of instructions that are.
+REFUSED = """
+prmt.b32.f4e %r5, %r6, %r7, %r8;
+lop3.and.b32 %r5, %r6, %r7, %r8, 1;
+add.sat.u32 %r5, %r5, %r6;
+add.rz.f64 %d5, %d1, %d2;
+mul.rp.f64 %d5, %d1, %d2;
+mad.hi.sat.s32 %r5, %r5, %r6, %r7;
+fma.rm.bf16x2 %r5, %r5, %r6, %r7;
+min.xorsign.f32 %f0, %f1, %f2;
+max.xorsign.abs.f32 %f0, %f1, %f2, %f3;
+max.relu.xorsign.abs.f32 %f0, %f1, %f2;
+neg.u32 %r5, %r6;
+abs.u32 %r5, %r6;
+match.all.sync.b32 %r5, %r6, -1;
+redux.sync.mul.s32 %r5, %r6, -1;
+redux.sync.add.f32 %f0, %f1, -1;
+ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r5, %r6}, [%r7];
+set.eq.u64.u32 %d5, %r5, %r6;
+isspacep.const %p1, %d1;
+cvta.shared.u32 %r5, %r6;
+cvta.to.param.u64 %d5, %d1;
+cvta.param.u32 %r5, %r6;
+cvt.rn.satfinite.f16x2.f32 %r5, %f1, %f2;
+cvt.rna.satfinite.tf32.f32 %r5, %f1;
+cvt.rn.bf16x2.e4m3x2 %r5, %r6;
+cvt.rn.bf16.s64 %r5, %d1;
+cvt.rn.bf16.f64 %r5, %d1;
+cp.async.cx.shared.global [%r5], [%d0], 16;
+cp.sync.ca.shared.global [%r5], [%d0], 16;
+mma.sync.aligned.m16n8k16.row.col.f64.f16.f16.f64 {%r5}, {%r6}, {%r7}, {%r8};
+wgmma.mma_async.sync.aligned.m64n8k16.f64.f16.f16 {%r5}, %d0, %d1, 1, 1, 1, 0, 0;
+tcgen05.fence::wild;
+tcgen05.ld.sync.aligned.8x8b.x1.b32 {%r5}, [%r6];
+tcgen05.cp.cta_group::1.64x128b.warpx2::02_13 [%r5], %d0;
+tcgen05.mma.cta_group::1.kind::wild [%r5], %d0, %d1, %r6, %p1;
+mbarrier.pending_count.b64 %r5, %d1;
+tensormap.replace.tile.wild.global.b1024.b64 [%d0], %d1;
+clusterlaunchcontrol.wild.b128 [%r5], [%r6];
+""".strip().splitlines()
+
+
 @on_machine_only
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -233,7 +275,7 @@ class TestRefusals:
         ["frobnicate.b32 %r5, %r6;", "max.relu.u32 %r5, %r5, %r6;", "mul24.lo.u32 %r5, %r5, %r6;",
          "cvt.rs.f16x2.f32 %r5, %r6, %r7, %r8;", "cvt.rz.f32.s64 %f5, %d1;", "cvt.rm.f64.u64 %d5, %d1;",
          "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%r5}, {%r6}, {%r7}, {%r8};",
-         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;"],
+         "tcgen05.alloc.wild.sync.aligned.shared::cta.b32 [%r5], 32;", "brkpt;", *REFUSED],
     )  # fmt: skip
     def test_what_is_not_known_is_named(self, instruction):
         text = kernel("mov.u32 %r5, 1;\n" + instruction)
