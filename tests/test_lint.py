@@ -177,6 +177,7 @@ GUARDS = [
     f"major, minor = (int(x) for x in triton.__version__.split('.')[:2])\nif (major, minor) >= (3, 3):\n    {USE}",
     f"from importlib.metadata import version\nfrom packaging.version import Version\nif Version(version('triton')) >= Version('3.3'):\n    {USE}",
     f"from packaging.version import Version\nif Version(triton.__version__).release >= (3, 3):\n    {USE}",
+    f"import operator\nfrom packaging.version import Version\nif operator.ge(Version(triton.__version__), Version('3.3')):\n    {USE}",
     "if not hasattr(tl, 'gather'):\n    raise ImportError('too old')\n" + USE,
     "assert hasattr(tl, 'gather')\n" + USE,
     "def f():\n    if not hasattr(tl, 'gather'):\n        return None\n    return tl.gather",
@@ -307,6 +308,13 @@ def test_what_happens(check, text, where):
     assert (
         found.where is where and f"is not in Triton 2.3.1..3.2.0: {where.value}; " in found.message
     )
+
+
+@pytest.mark.parametrize(("indent", "where"), [("", Where.DECORATE), ("    ", Where.CALL)])
+def test_a_wrong_key_fails_where_the_kernel_is_decorated(check, indent, where):
+    tuned = "@triton.autotune(configs=[], key=['BT'])\n@triton.jit\ndef k(x): pass\n"
+    text = ("def f():\n" if indent else "") + textwrap.indent(tuned, indent)
+    assert [one.where for one in check(HEAD + text, result=True).findings] == [where]
 
 
 def test_what_a_shim_heals(check):

@@ -73,6 +73,12 @@ def test_the_edge_that_leaves_a_version_out(window, version, edge):
     assert windows.edge(window, Version(version)) == edge
 
 
+@pytest.mark.parametrize(("window", "named"), [(">=3.6,<3.8", ">=3.6,<3.8"), ("", "every window")])
+def test_a_version_inside_a_window_has_no_edge(window, named):
+    with pytest.raises(ValueError, match=f"^3.7.1 is inside {named}$"):
+        windows.edge(window, Version("3.7.1"))
+
+
 @pytest.fixture
 def told(make_record, make_issue):
     """`told("grr", ">=3.1")`: what is wrong with that window, when these of RELEASES are green and red."""

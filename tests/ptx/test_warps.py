@@ -156,8 +156,14 @@ def others():
     body = "elect.sync %r1|%p, -1;\nselp.u32 %x, 1, 0, %p;\nmov.u32 %y, %r1;"
     ROWS.append(Row("elect", body, [some], [(_LANES % 32 == 0).astype(np.uint32), np.zeros(64, np.uint32)],
                     target="sm_90"))  # fmt: skip
-    body = "mov.u32 %x, %laneid;\nmov.u32 %y, %lanemask_lt;\nmov.u32 %z, %lanemask_ge;"
     lane = _LANES % 32
+    body = (
+        "mov.u32 %r1, %laneid;\nsetp.ge.u32 %q, %r1, 5;\nsetp.ne.u32 %p, %r1, %r1;\n"
+        "@%q elect.sync %r1|%p, 0xffffffe0;\nselp.u32 %x, 1, 0, %p;\nmov.u32 %y, %r1;"
+    )
+    leaders = [(lane == 5).astype(np.uint32), np.minimum(lane, 5).astype(np.uint32)]
+    ROWS.append(Row("elect of some", body, [some], leaders, target="sm_90"))
+    body = "mov.u32 %x, %laneid;\nmov.u32 %y, %lanemask_lt;\nmov.u32 %z, %lanemask_ge;"
     lower = ((1 << lane.astype(np.uint64)) - 1).astype(np.uint32)
     ROWS.append(Row("lane registers", body, [some], [lane, lower, ~lower]))
 
