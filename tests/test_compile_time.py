@@ -118,6 +118,36 @@ def test_seconds_are_compared_at_one_pace(compiled):
     assert compile_time.total(busy) == pytest.approx(3.0)
 
 
+def test_a_long_compilation_counts_at_the_pace_of_its_run(compiled):
+    """It ended beside an idle core: its two ends say little of the eight seconds between them."""
+    others = [
+        (compiled(0.3, case=f"c{n}", pace=2.0), compiled(0.3, case=f"c{n}", pace=2.0))
+        for n in range(3)
+    ]
+    before = compiled({"llir": 2.0}, case="long", pace=2.0)
+    after = compiled({"llir": 6.4}, case="long", pace=1.0)
+
+    def change(couples):
+        found = pairs([a for a, _ in couples], [b for _, b in couples])
+        (change,) = [one for pair in found for one in pair.comparison.changes]
+        return change
+
+    # By itself 12.8 s: the pace of 1 ms would make it 6.4 times as long.
+    assert change([(before, after)]).after == 12.8
+    among_others = change([*others, (before, after)])
+    assert (among_others.before, among_others.after) == (2.0, 6.864)
+    assert among_others.told == "stage llir: 2 → 6.86 s"
+
+
+def test_a_short_compilation_counts_at_its_pace(compiled):
+    """0.2 s on the idle core of a busy machine are no 0.13 s."""
+    machines = compile_time.Machines(before=2.0, after=3.0)
+    was, now = compile_time.seconds(
+        compiled({"llir": 0.2}, pace=2.0), compiled({"llir": 0.2}, pace=2.0), machines
+    )["_kernel"]
+    assert was["processor"] == 0.2 and now["processor"] == 0.185
+
+
 def test_diff_says_it_and_fails_only_where_it_is_asked_to(compiled):
     before = [compiled(1.5, column="triton-3.1.0"), compiled(2.0, case="c", column="triton-3.1.0")]
     after = [

@@ -138,8 +138,12 @@ class Pair(NamedTuple):
         return record
 
 
-def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> Comparison:
-    """The comparison of two results of one cell. `pace`: of the second side's machine, as of `compile_time.pace`."""
+def compare(
+    before: Record | None,
+    after: Record | None,
+    machines: compile_time.Machines = compile_time.ALIKE,
+) -> Comparison:
+    """The comparison of two results of one cell, which were made on `machines`."""
     shown = _shows(before), _shows(after)
     if "not run" in shown:
         return _plain("unknown")
@@ -156,7 +160,7 @@ def compare(before: Record | None, after: Record | None, pace: float = 1.0) -> C
         return Comparison(outcome, (Change("configs", what, "kept", "left out"),))
     if shown != ("passed", "passed"):
         return _plain(outcome)
-    return _of_passes(before, after, pace)
+    return _of_passes(before, after, machines)
 
 
 def _state(record: Record) -> Any:
@@ -172,31 +176,31 @@ def _state(record: Record) -> Any:
     return object()
 
 
-def _of_passes(before: Record, after: Record, pace: float) -> Comparison:
+def _of_passes(before: Record, after: Record, machines: compile_time.Machines) -> Comparison:
     if "outputs" in before.resources:
-        return _both_passed(before, after, pace)
+        return _both_passed(before, after, machines)
     # Without numbers their resources say all, and many cells of a run are couples of the same two.
-    key = (id(before.resources), id(after.resources), after.target, pace)
+    key = (id(before.resources), id(after.resources), after.target, machines)
     known = _COMPARED.get(key)
     if known is None:
         if len(_COMPARED) >= MOST_LISTS:
             _COMPARED.clear()
         # With both, so that no others come to have their ids.
-        compared = _both_passed(before, after, pace)
+        compared = _both_passed(before, after, machines)
         known = _COMPARED[key] = (before.resources, after.resources, compared)
     return known[2]
 
 
-def _both_passed(before: Record, after: Record, pace: float) -> Comparison:
+def _both_passed(before: Record, after: Record, machines: compile_time.Machines) -> Comparison:
     if before.resources.keys() == after.resources.keys() == {"launches"}:
         # As in a baseline: nothing was timed, estimated or computed.
         judged = _of_changes(grown(before, after))
-        return _with_reported(judged, compile_time.slower(before, after, pace))
+        return _with_reported(judged, compile_time.slower(before, after, machines))
     other_numbers, note = numbers.changed(before, after)
     judged = _judged(before, after)
     if note and not judged.note:
         judged = replace(judged, note=note)
-    slow = (*compile_time.slower(before, after, pace), *launch_time.slower(before, after))
+    slow = (*compile_time.slower(before, after, machines), *launch_time.slower(before, after))
     prediction = predicted.prediction(before, after)
     if prediction is None:
         return _with_reported(judged, (*slow, *other_numbers))
@@ -281,6 +285,11 @@ class Cells:
         totals = ((cell, compile_time.total(record)) for cell, record in self.records.items())
         return {cell: total for cell, total in totals if total}
 
+    @cached_property
+    def pace(self) -> float | None:
+        """The usual pace of the machine that compiled them."""
+        return compile_time.usual_pace(self.records.values())
+
 
 def paired(
     before: Cells,
@@ -290,7 +299,8 @@ def paired(
 ) -> list[Pair]:
     """As `pairs`. `differing`: without cells of equal states, which are most, and are the same."""
     old, new = before.records, after.records
-    pace = compile_time.pace(before.seconds, after.seconds)
+    slower = compile_time.pace(before.seconds, after.seconds)
+    machines = compile_time.Machines(before.pace, after.pace, slower)
     across = before.across_columns
     equal = {cell for cell, _ in before.states & after.states}
     made = []
@@ -301,7 +311,7 @@ def paired(
         elif (was := old.get(cell)) is None:
             made.append(_of_one_side(None, now, across, unreached[0]))
         else:
-            made.append(Pair(was, now, compare(was, now, pace)))
+            made.append(Pair(was, now, compare(was, now, machines)))
     made += [
         _of_one_side(was, None, across, unreached[1])
         for cell, was in old.items()
