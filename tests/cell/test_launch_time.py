@@ -43,6 +43,17 @@ def test_a_launcher_that_raises_or_computes_for_long_has_no_figures(in_fork):
     assert in_fork(run) == ({}, {})
 
 
+def test_a_kernel_with_a_tuner_has_figures(in_fork, tmp_path):
+    """The log of configurations stands between the tuner and its kernel."""
+    spec = AskedSuite(targets={"sm_80": vars(targets.SM_80)}, time_limit=60, cache=str(tmp_path))
+
+    def run():
+        item = Item("sm_80", "compile", "bare", "matmul", "fp32-37x50x41")
+        return in_child.run(item, spec, lambda message: None).resources["launch_calls"]
+
+    assert in_fork(run)["_matmul_kernel"] > 10
+
+
 @pytest.mark.triton(">=3.4")
 def test_the_launches_of_the_measurement_record_no_configuration(in_fork, tmp_path):
     spec = AskedSuite(targets={"sm_80": vars(targets.SM_80)}, time_limit=60, cache=str(tmp_path))
