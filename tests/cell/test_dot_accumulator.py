@@ -4,29 +4,30 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("triton.language.semantic")
+# `dot` is a method from 3.5 on.
+pytestmark = pytest.mark.triton(">=3.5")
 
 
-def test_more_arguments_of_a_vendor_are_handed_on(monkeypatch):
+def _products():
+    """The results of the fixed `dot` with an accumulator of int32, and without one."""
     import triton.language as tl
     from triton.language import semantic
 
     from crosswarp.compat.record import Patches
     from crosswarp.compat.shims import dot_accumulator
 
-    if not hasattr(semantic, "TritonSemantic"):
-        pytest.skip("the fix is for releases in which dot is a method")
-
     def dot(self, lhs, rhs, acc, input_precision, allow_tf32=None, imprecise=None, out_dtype=None, attrs=None,
             two_ctas=False):  # fmt: skip
         return out_dtype, two_ctas
 
-    monkeypatch.setattr(semantic.TritonSemantic, "dot", dot)
+    semantic.TritonSemantic.dot = dot
     dot_accumulator._fix(Patches())
     operand, sums = SimpleNamespace(dtype=tl.int8), SimpleNamespace(dtype=tl.int32)
     method = semantic.TritonSemantic.dot
-    assert method(None, operand, operand, sums, None, None, None, tl.float32, None, True) == (
-        tl.int32,
-        True,
-    )
-    assert method(None, operand, operand, None, None, None, None, tl.float32) == (tl.float32, False)
+    into = method(None, operand, operand, sums, None, None, None, tl.float32, None, True)
+    alone = method(None, operand, operand, None, None, None, None, tl.float32)
+    return [(str(kind), pair) for kind, pair in (into, alone)]
+
+
+def test_more_arguments_of_a_vendor_are_handed_on(in_fork):
+    assert in_fork(_products) == [("int32", True), ("fp32", False)]
