@@ -319,3 +319,41 @@ def test_patches_leave_a_later_patch_of_somebody_else_alone():
     Owner.value = "theirs"
     first.undo()
     assert Owner.value == "theirs"
+
+
+@pytest.mark.parametrize(
+    ("module", "parameters", "is_like"),
+    [
+        ("crosswarp.compat.shims.one", "x", True),
+        # A function with more parameters exists for those.
+        ("crosswarp.compat.shims.one", "x, y", False),
+        ("theirs", "x", False),
+    ],
+)
+def test_a_function_of_ours_looks_like_the_one_it_replaces(module, parameters, is_like):
+    class Owner:
+        def compile(self):
+            """Compiles."""
+
+    names = {"__name__": module}
+    exec(f"def ours({parameters}): pass", names)
+    patches = Patches()
+    patches.set(Owner, "compile", names["ours"])
+    name = "compile" if is_like else "ours"
+    assert (Owner.compile.__name__, Owner.compile.__doc__ == "Compiles.") == (name, is_like)
+    patches.undo()
+    assert Owner.compile.__name__ == "compile"
+
+
+def test_a_triton_without_a_version_is_left_alone():
+    code = """
+        import sys, types
+        from crosswarp import compat
+        from crosswarp.compat import install
+        sys.modules["triton"] = triton = types.ModuleType("triton")
+        triton.__path__, triton.jit = [], None
+        install.triton_text = lambda: None
+        compat.install()
+        print(compat.active(), triton.jit)
+    """
+    assert python(code) == "[] None"
