@@ -21,6 +21,7 @@ from crosswarp.matrix.cell.kinds.check import (
     PLACE,
     absent,
     attempts,
+    importing,
     launching,
     observing,
 )
@@ -218,6 +219,19 @@ def test_cells_say_which_assumption_and_what_is_lacking():
     assert [one.resources for one in written] == [{"a": 1, PLACE: 3, LACKING: ["einops"]}, {"a": 1}]
 
 
+def test_a_package_that_a_file_calls_may_teach_triton_a_word():
+    written = []
+
+    class Kept:
+        write = staticmethod(written.append)
+
+    cell = Cell("sm_90", "compile", "bare", "k", "c", outcome="api-error", message=WORD.message)
+    for called in ((), ("runner",)):
+        attempts.Telling(Kept, None, ["runner"], called=called).write(cell)
+    assert [one.outcome for one in written] == ["api-error", "not-run"]
+    assert "pip install runner" in written[1].message and "TILE" in written[1].message
+
+
 def test_an_attempt_leaves_time_for_the_others(settled):
     settled(TYPES, PASS)
     assert limits == [45, 45]
@@ -266,12 +280,23 @@ def test_a_worker_goes_on_where_the_import_said_nothing_of_configurations(monkey
 
 
 @pytest.mark.parametrize(
-    "kind, outcome", [("signal", "not-run"), ("timeout", "timeout"), ("exit", "crash")]
+    "kind, outcome",
+    [("signal", "not-run"), ("timeout", "not-run"), ("memory", "not-run"), ("exit", "crash")],
 )
-def test_a_signal_while_a_file_is_imported_says_nothing_of_its_kernels(kind, outcome):
+def test_how_a_files_import_ends_says_nothing_of_its_kernels(kind, outcome):
     verdict = check_cell._died(Outcome(kind, reason="SIGABRT", output="another library's words"))
     assert verdict.outcome == outcome
     assert "SIGABRT" in verdict.message and "another library's words" in verdict.message
+
+
+def test_of_a_file_that_is_cut_nothing_runs_after_its_kernels(tmp_path):
+    path = tmp_path / "cut.py"
+    path.write_text("before = 1\ndef kernel():\n    pass\nafter = 1\ndef launch():\n    pass\n")
+    check = {"file": str(path), "kernels": {"kernel": {"line": 2}}, "absent": []}
+    for cut in (False, True):
+        module, error = importing._alone({**check, "cut": cut})
+        assert error is None and module.before and module.kernel and module.launch
+        assert hasattr(module, "after") is not cut
 
 
 def test_configurations_are_counted():
@@ -343,6 +368,14 @@ def test_a_stand_in_is_whatever_a_file_makes_of_it(stood_in):
         pass
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("another_package_that_is_not_there")
+
+
+def test_a_stand_in_that_only_decorates_is_not_called(stood_in, monkeypatch):
+    monkeypatch.setattr(absent, "_called", {})
+    module = importlib.import_module("no_such_package")
+    assert module.decorator(len) is len and absent.called() == []
+    module.configure(3)
+    assert absent.called() == ["no_such_package"]
     absent.grow(stood_in, "another_package_that_is_not_there")
     importlib.import_module("another_package_that_is_not_there")
 

@@ -32,6 +32,12 @@ _NEEDED = ("targets", "modes", "check")
 _PLACE = struct.Struct("!I")
 _IMPORT_SECONDS = 300
 _LANE = "compile"
+# By the end of a file's import that says nothing about its kernels: the next step.
+_IMPORT_ENDED = {
+    "signal": "install its packages anew",
+    "memory": "more memory: --memory-limit",
+    "timeout": "put what it computes below its `if __name__ == '__main__':`",
+}
 # For a run of the whole file, in which nothing is computed.
 _RUN_SECONDS = 60
 
@@ -125,7 +131,8 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             watch = preloading.Watch()
             module, error = importing.load(check)
         except BaseException as raised:
-            return as_data(of_error(raised, phase="import")), "", [], [], {}, [], False, {}, {}, ""
+            broken = as_data(of_error(raised, phase="import"))
+            return broken, "", [], [], {}, [], False, {}, {}, "", []
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
@@ -145,16 +152,29 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         tuned = {name: launching.configurations(one) for name, one in found.items()}
         most = {name: launching.most(one, check["configurations"]) for name, one in found.items()}
         imported = watch.found([check["root"]])
-        package = check.get("package", "")
-        return verdict, ended, lacking, imported, using, named, certain, tuned, most, package
+        package, called = check.get("package", ""), absent.called()
+        return (
+            verdict, ended, lacking, imported, using, named, certain, tuned, most, package, called,
+        )  # fmt: skip
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
     outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
+    if outcome.kind in _IMPORT_ENDED:
+        check["cut"] = True
+        reason = of_outcome(outcome, phase="import").reason
+        outcome = run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb)
+        if outcome.kind == "returned":
+            stream.write(
+                protocol.Note(
+                    f"its import ends by {reason}. Without the code after its kernels they are compiled."
+                )
+            )
     everything = list(check["kernels"])
     if outcome.kind != "returned":
         return dict.fromkeys(everything, as_data(_died(outcome)))
     (
-        verdict, ended, lacking, modules, using, check["absent"], certain, tuned, most, package
+        verdict, ended, lacking, modules, using, check["absent"], certain, tuned, most, package,
+        check["called"],
     ) = outcome.value  # fmt: skip
     if package:
         stream.write(
@@ -234,11 +254,12 @@ def _without(names: List[str], path: str, ended: str = "") -> Verdict:
 def _died(outcome: Outcome) -> Verdict:
     """Return the verdict on the kernels of a file whose import ends its process.
 
-    Triton compiles nothing by then: a signal comes from another module, and says nothing about a kernel.
+    Triton compiles nothing by then: that comes from other code, and says nothing about a kernel.
     """
     verdict = of_outcome(outcome, phase="import")
-    if outcome.kind == "signal":
-        why = f"not checked: its import ends by {outcome.reason}, before any kernel: install its packages anew"
+    if outcome.kind in _IMPORT_ENDED:
+        step = _IMPORT_ENDED[outcome.kind]
+        why = f"not checked: its import ends by {verdict.reason}, before any kernel: {step}"
         verdict.outcome, verdict.reason = "not-run", NO_KERNEL
         verdict.message = f"{why}\n{verdict.message}"
     return verdict
@@ -285,7 +306,11 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
         for item in items:
             within = limit.spec()
             telling = attempts.Telling(
-                stream, assumption, check.get("absent") or [], partial(limit.late, spec=within)
+                stream,
+                assumption,
+                check.get("absent") or [],
+                partial(limit.late, spec=within),
+                check.get("called") or [],
             )
             run_and_tell(item, within, telling)
             expected = check.get("compiled", {}).get(item.kernel, 0)

@@ -30,6 +30,8 @@ RELATIVE = "its own package"
 
 # Whether a stand-in is true, as where a file asks whether something is there.
 _true = False
+# The paths of stand-ins that were called, other than as a decorator.
+_called: Dict[str, None] = {}
 
 
 class StandIn:
@@ -49,6 +51,7 @@ class StandIn:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and (callable(args[0]) or attribute(args[0], "run")):
             return args[0]
+        _called[self.path] = None
         return StandIn(f"{self.path}()")
 
     def __mro_entries__(self, bases: Any) -> Any:
@@ -192,6 +195,11 @@ def library(error: Optional[BaseException]) -> str:
         return ""
     found = re.match(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", text_of(error))
     return found[1] if found else ""
+
+
+def called() -> List[str]:
+    """Return the modules of which a stand-in was called so far, other than as a decorator."""
+    return list(dict.fromkeys(path.split(".")[0] for path in _called))
 
 
 def be_true() -> None:

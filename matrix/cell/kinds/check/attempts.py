@@ -17,6 +17,7 @@ from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.cell.stream import Stream
 
 from . import ASSUMED, LACKING, LATE, PLACE
+from .absent import pip
 
 # Failures that no other type or value avoids: names, language, syntax.
 _ANYWAY = re.compile(
@@ -72,7 +73,8 @@ class Limit:
 class Telling(Stream):
     """A stream that adds to each cell of a case the compiled assumption, and the modules that its file lacks.
 
-    A timeout because the case's time was over becomes a `not-run`.
+    A timeout because the case's time was over becomes a `not-run`. So does a word of the launch that Triton refuses,
+    where the file calls a stand-in: the missing package may teach Triton that word.
 
     Attributes:
         configurations: how many have come with a verdict.
@@ -84,8 +86,10 @@ class Telling(Stream):
         place: Optional[int],
         absent: Sequence[str],
         late: Callable[[str], str] = lambda outcome: "",
+        called: Sequence[str] = (),
     ):
         self._stream = stream
+        self._called = called
         self._late = late
         self.configurations = 0
         self._more: Dict[str, Any] = {} if place is None else {PLACE: place}
@@ -106,6 +110,14 @@ class Telling(Stream):
                 reason=LATE,
                 fingerprint=LATE,
                 message=f"not checked: {why}",
+            )
+        elif self._called and (word := _UNKNOWN_WORD.search(event.message)):
+            event = replace(
+                event,
+                outcome="not-run",
+                reason=LACKING,
+                fingerprint=LACKING,
+                message=f"not checked: {pip(self._called)}: it may take {word[1]}, which Triton does not know",
             )
         elif event.config:
             self.configurations += 1

@@ -26,6 +26,7 @@ _made: List[Any] = []
 # The kernels that Triton's decorator refused: unfinished, and kept, so that no other object gets their id.
 _refused: List[Any] = []
 _MOST_ABSENT = 40
+_DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
 
 
 class Launched(BaseException):
@@ -248,7 +249,7 @@ def _alone(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
         # With a package around it, in which its relative imports are looked for.
         name = f"{absent.package(str(Path(check['file']).parent))}.{name}"
     spec = importlib.util.spec_from_file_location(name, check["file"])
-    return _executed(name, spec, f"{check['file']} cannot be imported")
+    return _executed(name, spec, check, f"{check['file']} cannot be imported")
 
 
 def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
@@ -267,7 +268,7 @@ def _packaged(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
     if known is not None:
         return known, None
     module, error = _executed(
-        name, importlib.util.find_spec(name), f"{name} is not found in {check['root']}"
+        name, importlib.util.find_spec(name), check, f"{name} is not found in {check['root']}"
     )
     if error is None:
         setattr(parent, last, module)
@@ -290,7 +291,7 @@ def _of_folders(package: str) -> ModuleType:
 
 
 def _executed(
-    name: str, spec: Optional[ModuleSpec], why_not: str
+    name: str, spec: Optional[ModuleSpec], check: Dict[str, Any], why_not: str
 ) -> Tuple[Any, Optional[BaseException]]:
     """Return the module and the error that ended its import; its kernels may exist by then."""
     if spec is None or spec.loader is None:
@@ -299,12 +300,23 @@ def _executed(
     # Triton reads the source of a kernel through its module.
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        if check.get("cut") and spec.origin:
+            _execute_to_kernels(module, spec.origin, check["kernels"])
+        else:
+            spec.loader.exec_module(module)
     except BaseException as error:
         if (unfinished := refused(error)) is not None:
             _refused.append(unfinished)
         return module, error
     return module, None
+
+
+def _execute_to_kernels(module: Any, path: str, kernels: Dict[str, Any]) -> None:
+    """Run a file to its last kernel, and of the rest only what defines something."""
+    last = max(facts["line"] for facts in kernels.values())
+    tree = ast.parse(Path(path).read_bytes(), path)
+    tree.body = [one for one in tree.body if one.lineno <= last or isinstance(one, _DEFINING)]
+    exec(compile(tree, path, "exec"), vars(module))
 
 
 def _stop_at_launch() -> Any:
