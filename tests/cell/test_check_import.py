@@ -278,7 +278,10 @@ def test_arguments(told, value):
     assert launching.argument(os, told) == value
 
 
-def test_a_heuristic_makes_no_large_block_of_a_number():
+def test_a_heuristic_makes_no_large_block_of_a_number(monkeypatch):
+    # An allocator that is set here would be there for every later test of this process.
+    monkeypatch.setattr(launching, "_allocate", lambda: None)
+
     class Kernel:
         def __getitem__(self, grid):
             return lambda *given: self.given.extend(given)
