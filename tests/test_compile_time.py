@@ -57,7 +57,7 @@ def test_the_stage_that_grew_is_named(compiled):
     before = compiled({"ttir": 0.1, "ttgir": 0.2, "llir": 0.7, "amdgcn": 0.5})
     after = compiled({"ttir": 0.1, "ttgir": 0.3, "llir": 31.0, "amdgcn": 1.5})
     (change,) = compare(before, after).changes
-    assert change.told == "stage llir: 0.7 → 31 s"
+    assert change.remark == "stage llir: 0.7 → 31 s"
     # The time outside the stages is the front end's.
     stages = before.resources["launches"][0]["stage_seconds"]
     launch = {
@@ -65,9 +65,9 @@ def test_the_stage_that_grew_is_named(compiled):
     }  # fmt: skip
     after = replace(after, resources={"launches": [launch]})
     (change,) = compare(before, after).changes
-    assert change.told == "stage front end: 0 → 58.5 s"
+    assert change.remark == "stage front end: 0 → 58.5 s"
     (change,) = compare(compiled(1.5), after).changes
-    assert change.told == ""
+    assert change.remark == ""
 
 
 def test_the_same_launches_are_compared_and_of_one_more_the_typical_ones(compiled):
@@ -111,7 +111,7 @@ def test_seconds_are_compared_at_one_pace(compiled):
     assert compare(idle, busy).outcome == "same"
     grown = compiled({"ttgir": 2.0, "llir": 10.0}, pace=3.0)
     (change,) = compare(idle, grown).changes
-    assert (change.before, change.after, change.told) == (2.0, 8.0, "stage llir: 1 → 6.67 s")
+    assert (change.before, change.after, change.remark) == (2.0, 8.0, "stage llir: 1 → 6.67 s")
     # An older crosswarp noted no pace.
     assert compare(compiled(2.0), busy).outcome == "slower-to-compile"
     assert compare(compiled(2.0, pace=0), busy).outcome == "slower-to-compile"
@@ -136,7 +136,7 @@ def test_a_long_compilation_counts_at_the_pace_of_its_run(compiled):
     assert change([(before, after)]).after == 12.8
     among_others = change([*others, (before, after)])
     assert (among_others.before, among_others.after) == (2.0, 6.864)
-    assert among_others.told == "stage llir: 2 → 6.86 s"
+    assert among_others.remark == "stage llir: 2 → 6.86 s"
 
 
 def test_a_short_compilation_counts_at_its_pace(compiled):
@@ -212,4 +212,4 @@ def test_stages_that_a_cell_made_up_name_nothing(compiled, noted):
     before, after = compiled({"ttir": 1.0}), compiled({"ttir": 9.0})
     after.resources["launches"][0]["stage_seconds"] = noted
     (change,) = compare(before, after).changes
-    assert change.told == ""
+    assert change.remark == ""

@@ -25,7 +25,7 @@ def test_more_calls_that_take_longer_are_reported_with_their_ratio(launched):
     found = compare(before, after)
     assert found.outcome == "slower-to-launch"
     (change,) = found.changes
-    assert (change.before, change.after, change.told) == (
+    assert (change.before, change.after, change.remark) == (
         40.0,
         60.0,
         "131 → 202 calls of functions",

@@ -55,7 +55,7 @@ def test_one_element_that_moved_is_reported_with_both_errors_and_is_no_failure(r
         1e-7,
         2e-7,
     )
-    assert change.told == "25 % of elements differ, at most 1 ulp apart"
+    assert change.remark == "25 % of elements differ, at most 1 ulp apart"
     diff = finding.diff(Side("a", [before], "x"), Side("b", [after], "y"), ())
     text = diff_text.terminal(diff)
     assert not diff.worse and "Other numbers (1 cell)" in text and "Nothing breaks" in text
@@ -121,9 +121,11 @@ def test_of_a_large_output_there_is_a_sample(make_record):
         return make_record(lane="emulate", resources=resources)
 
     (change,) = compare(record([1.0, 2.0], "a"), record([1.0, 3.0], "b")).changes
-    assert "50 % of elements differ in a sample of 2" in change.told and change.before == "unknown"
+    assert (
+        "50 % of elements differ in a sample of 2" in change.remark and change.before == "unknown"
+    )
     (change,) = compare(record([1.0, 2.0], "a"), record([1.0, 2.0], "b")).changes
-    assert "none of 2 sampled elements differs" in change.told
+    assert "none of 2 sampled elements differs" in change.remark
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_a_row_that_comes_to_depend_on_its_batch(make_record):
     assert found.outcome == "numbers-changed"
     assert (change.before, change.after) == ("the same bits", "other bits")
     assert change.what == "out: a row alone and in a batch of 64"
-    assert change.told == "50 % of elements differ, at most 1 ulp apart"
+    assert change.remark == "50 % of elements differ, at most 1 ulp apart"
     assert compare(other, same).outcome == "numbers-changed"
     assert compare(same, cell()).outcome == "same" == compare(other, cell(*output([1.0]))).outcome
     for odd in (None, 7, [], {"outputs": 7}, {"outputs": {"out": 7}}, {"outputs": {"out": [7, 8]}}):

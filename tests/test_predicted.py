@@ -45,7 +45,7 @@ def test_what_a_warp_waits_for_longer_is_a_cause_with_its_line(counted):
     found = compare(counted(), slow)
     (change,) = found.changes
     assert found.outcome == "predicted-slower" and found.predicted == pytest.approx(1.36, abs=0.02)
-    assert change.told == "waits for global loads 9,000 → 19,000 cycles (line 67)"
+    assert change.remark == "waits for global loads 9,000 → 19,000 cycles (line 67)"
     assert change.what == "_kernel, 4 warps"
     back = compare(slow, counted())
     assert back.outcome == "predicted-faster" and back.predicted == pytest.approx(1 / 1.36, abs=0.02)  # fmt: skip
@@ -54,7 +54,7 @@ def test_what_a_warp_waits_for_longer_is_a_cause_with_its_line(counted):
 def test_the_line_that_lost_its_coalescing_is_named(counted):
     slow = counted(3210, what="cp.async", units={"issue": 3000.0, "lsu": 2000.0, "l2": 30_000.0})
     (change,) = compare(counted(110), slow).changes
-    assert change.told.split("; ") == [
+    assert change.remark.split("; ") == [
         "L2 busy 0 → 30,000 cycles", "line 67, load: 32 sectors a request where it was 1",
     ]  # fmt: skip
 
@@ -64,7 +64,7 @@ def test_a_collapse_of_registers(counted):
         path=70_000.0, waits={"local loads": [50_000.0, 9]}, local=1856.0, registers=32, stack=2600
     )
     (change,) = compare(counted(registers=244), slow).changes
-    said = change.told.split("; ")
+    said = change.remark.split("; ")
     assert said[0] == "waits for local loads 0 → 50,000 cycles (line 9)"
     assert said[-1] == (
         "0 → 1,856 loads and stores of local memory a warp (registers 244 → 32, stack 0 → 2,600 bytes)"
@@ -74,14 +74,14 @@ def test_a_collapse_of_registers(counted):
 def test_fewer_blocks_at_once(counted):
     slow = counted(resident=1, waves=4.0)
     (change,) = compare(counted(), slow).changes
-    assert change.told == "4 → 1 blocks at once on a multiprocessor"
+    assert change.remark == "4 → 1 blocks at once on a multiprocessor"
 
 
 def test_no_more_than_three_causes_and_none_that_says_little(counted):
     waits = {name: [1000.0 * number, number] for number, name in enumerate("abcdefg", 1)}
     many = counted(path=20_000.0 + 28_000, waits={**waits, "global loads": [9000.0, 67]})
     (change,) = compare(counted(), many).changes
-    assert [text[:11] for text in change.told.split("; ")] == [
+    assert [text[:11] for text in change.remark.split("; ")] == [
         "waits for g", "waits for f", "waits for e",
     ]  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_the_same_estimate_is_the_same(counted, change):
 
 def test_a_guess_is_said_to_be_one(counted):
     (change,) = compare(counted(), counted(path=40_000.0, guessed="the L2")).changes
-    assert change.told.endswith("guessed for this target: the L2")
+    assert change.remark.endswith("guessed for this target: the L2")
 
 
 def test_half_of_a_case_says_nothing(counted, make_record):

@@ -26,7 +26,7 @@ def compared(make_record):
 
 
 def told(found):
-    return [(change.metric, bool(change.told)) for change in found.changes]
+    return [(change.metric, bool(change.remark)) for change in found.changes]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_registers_that_take_what_was_in_memory_are_a_trade(compared):
     found = compared({"registers": 128, "stack": 1920}, {"registers": 255, "stack": 528})
     assert (found.outcome, told(found)) == ("changed", [("registers", True)])
     (change,) = found.changes
-    assert "1392 bytes a thread left memory, 8 warps are resident where 16 were" in change.told
+    assert "1392 bytes a thread left memory, 8 warps are resident where 16 were" in change.remark
 
 
 def test_registers_that_take_more_than_left_memory_are_none(compared):
@@ -87,7 +87,7 @@ def test_registers_that_cost_no_warp_are_told(compared):
     # Shared memory lets no more than two blocks in, before as after.
     found = compared({"registers": 80, "shared": 100_000}, {"registers": 168, "shared": 100_000})
     assert (found.outcome, told(found)) == ("changed", [("registers", True)])
-    assert "8 warps are resident where 8 were" in found.changes[0].told
+    assert "8 warps are resident where 8 were" in found.changes[0].remark
     assert compared({"registers": 80}, {"registers": 168}).outcome == "resource-regressed"
 
 
@@ -125,7 +125,7 @@ def test_on_a_target_without_a_table_the_figures_alone_judge(compared):
 def test_shared_memory_that_grows_by_tens_of_kib_is_told(compared):
     found = compared({"shared": 114_688}, {"shared": 147_456})
     assert (found.outcome, told(found)) == ("changed", [("shared", True)])
-    assert found.changes[0].told == "32,768 bytes more"
+    assert found.changes[0].remark == "32,768 bytes more"
     assert compared({"shared": 114_688}, {"shared": 131_071}).outcome == "same"
     assert compared({"shared": 147_456}, {"shared": 114_688}).outcome == "same"
 
@@ -133,12 +133,12 @@ def test_shared_memory_that_grows_by_tens_of_kib_is_told(compared):
 def test_shared_memory_that_no_longer_fits_a_smaller_gpu_is_told(compared):
     found = compared({"shared": 98_304}, {"shared": 106_496})
     assert found.outcome == "changed"
-    assert found.changes[0].told == "no longer within the 101,376 of sm_86, sm_89, sm_120, sm_121"
-    both = compared({"shared": 65_536}, {"shared": 66_560}).changes[0].told
+    assert found.changes[0].remark == "no longer within the 101,376 of sm_86, sm_89, sm_120, sm_121"
+    both = compared({"shared": 65_536}, {"shared": 66_560}).changes[0].remark
     assert both == "no longer within the 65,536 of sm_75"
     # Of the same maker; and at the limit it still fits.
     assert compared({"shared": 98_304}, {"shared": 101_376}).outcome == "same"
-    amd = compared({"shared": 65_536}, {"shared": 66_560}, "gfx950").changes[0].told
+    amd = compared({"shared": 65_536}, {"shared": 66_560}, "gfx950").changes[0].remark
     assert "gfx906" in amd and "gfx1201" in amd and "sm_75" not in amd
 
 
@@ -149,8 +149,8 @@ def test_barriers_that_change_around_the_same_exchanges_are_told(compared):
     found = compared(before, after)
     assert (found.outcome, told(found)) == ("changed", [("barriers", True)])
     assert (found.changes[0].before, found.changes[0].after) == (28, 32)
-    assert "more may be the fix" in found.changes[0].told
-    assert "fewer may be a race" in compared(after, before).changes[0].told
+    assert "more may be the fix" in found.changes[0].remark
+    assert "fewer may be a race" in compared(after, before).changes[0].remark
 
 
 def test_barriers_that_come_with_what_they_guard_are_nothing(compared):

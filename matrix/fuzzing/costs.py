@@ -26,7 +26,7 @@ def more(bad: Cell, good: Cell) -> tuple[Change, ...]:
     if not (bad.resources and good.resources):
         return ()
     changes = resources.grown(_record(good), _record(bad))
-    return tuple(change for change in changes if not change.told)
+    return tuple(change for change in changes if not change.remark)
 
 
 def jump(bad: Cell, near: Sequence[Cell]) -> tuple[Change, ...]:

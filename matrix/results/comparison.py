@@ -222,7 +222,7 @@ def _judged(before: Record, after: Record) -> Comparison:
 def _of_changes(changes: tuple[Change, ...]) -> Comparison:
     if not changes:
         return _SAME
-    explained = all(change.told for change in changes)
+    explained = all(change.remark for change in changes)
     return Comparison("changed" if explained else "resource-regressed", changes)
 
 

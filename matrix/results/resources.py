@@ -120,7 +120,7 @@ class Change:
     before: float | str
     after: float | str
     unit: str = ""
-    told: str = ""
+    remark: str = ""
 
 
 def grown(before: Record, after: Record) -> tuple[Change, ...]:
@@ -141,7 +141,7 @@ def grown(before: Record, after: Record) -> tuple[Change, ...]:
     if not changes:
         return ()
     # A stable sort: worse changes first.
-    return tuple(sorted(dict.fromkeys(changes), key=lambda change: bool(change.told)))
+    return tuple(sorted(dict.fromkeys(changes), key=lambda change: bool(change.remark)))
 
 
 class _Launch(NamedTuple):

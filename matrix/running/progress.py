@@ -124,7 +124,7 @@ class Phases:
         self._place += 1
 
     def runs(self) -> None:
-        """A column begins to run. What its environment took before the first one says nothing of the rest."""
+        """A column begins to run. The time that environments took before the first one says nothing of the rest."""
         if not self._done:
             self._began = time.monotonic()
 

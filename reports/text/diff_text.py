@@ -288,7 +288,7 @@ def changes(group: Group) -> list[tuple[str, str]]:
             elif metric in (predicted.SLOWER, predicted.FASTER):
                 # The cycles of a model say nothing by themselves.
                 text = f"{compile_time.ratio(change):.2f} times as long"
-            remark = f"; {change.told}" if change.told else ""
+            remark = f"; {change.remark}" if change.remark else ""
             rows.append((metric if number == 0 else "", f"{text}: {change.what} ({at}){remark}"))
         if len(worst) > MAX_CHANGES:
             rows.append(("", f"and {len(worst) - MAX_CHANGES} more"))

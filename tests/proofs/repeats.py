@@ -90,15 +90,15 @@ def chosen(shows: Mapping[Item, set[tuple[str, ...]]], cost: Mapping[Item, float
     by_kernel: dict[str, list[Item]] = defaultdict(list)
     for item in sorted(shows):
         by_kernel[item.kernel].append(item)
-    found: set[Item] = set()
+    kept: set[Item] = set()
     for items in by_kernel.values():
         mine: set[Item] = set()
         for lane in LANES:
             price = {item: _price(item, cost, mine) for item in items if item.lane == lane}
             done = _union(shows, mine)
             mine |= _least({item: shows[item] - done for item in price}, price)
-        found |= mine
-    return found
+        kept |= mine
+    return kept
 
 
 def _price(item: Item, cost: Mapping[Item, float], mine: set[Item]) -> float:
@@ -110,20 +110,20 @@ def _price(item: Item, cost: Mapping[Item, float], mine: set[Item]) -> float:
 def _least(shows: Mapping[Item, set[tuple[str, ...]]], price: Mapping[Item, float]) -> set[Item]:
     """Few and cheap items that together show all that `shows` has: each time the one that adds most for its price."""
     left = _union(shows, shows)
-    found: list[Item] = []
+    least: list[Item] = []
     while left:
         best = min(
             (item for item in shows if shows[item] & left),
             key=lambda item: (price[item] / len(shows[item] & left), item),
         )
-        found.append(best)
+        least.append(best)
         left -= shows[best]
     # Later cases may show everything that an early one was kept for.
-    for item in sorted(found, key=lambda one: (-price[one], one)):
-        others = [one for one in found if one != item]
+    for item in sorted(least, key=lambda item: (-price[item], item)):
+        others = [other for other in least if other != item]
         if shows[item] <= _union(shows, others):
-            found = others
-    return set(found)
+            least = others
+    return set(least)
 
 
 def _union(
