@@ -138,7 +138,7 @@ def _of_cells(cells: Cells, records: Mapping[str, Sequence[Record]], why: str) -
         if not changes:
             return Found(command=command, why=why or "its resources are the same")
         first = changes[0]
-        how = f"{first.metric}, {'told' if first.told else 'worse'}"
+        how = f"{first.metric}, {'with a remark' if first.remark else 'worse'}"
         seen = f"{first.metric} {first.before:,} → {first.after:,} ({first.what})"
         return Found(how, seen, command=command)
     red = [one for one in bare if one.red and re.search(cells.seen, one.fingerprint)]
