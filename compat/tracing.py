@@ -8,7 +8,7 @@ import os
 from typing import Any, Callable, Iterable, Optional
 
 from . import features
-from .vendors import as_tritons
+from .vendors import as_loaded, as_tritons
 
 # The mark that `triton.language.core.builtin` sets. Spelled out, to read a file of builtins without Triton.
 MARK = "__triton_builtin__"
@@ -17,7 +17,7 @@ MARK = "__triton_builtin__"
 def builtin(function: Callable) -> Callable:
     """Mark `function`, which takes ``_builder``, ``_semantic`` or ``_generator``, as a builtin of Triton."""
     # The hash of a kernel's dependencies refuses functions from elsewhere that are not @triton.jit.
-    function.__module__ = "triton.language.core"
+    function.__module__ = as_loaded("triton.language.core")
     setattr(function, MARK, True)
     return function
 

@@ -125,6 +125,12 @@ def as_tritons(module: str) -> str:
     return f"triton{dot}{rest}" if package in PACKAGES.values() else module
 
 
+def as_loaded(module: str) -> str:
+    """The name that a module of Triton's has in the build that is loaded; as it is where none is."""
+    loaded = getattr(sys.modules.get("triton"), "__name__", "triton")
+    return loaded + module[len("triton") :]
+
+
 def serve() -> Optional[Build]:
     """Have ``import triton`` give a build that has another name, where there is no other Triton; the build, or None.
 

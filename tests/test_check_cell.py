@@ -129,8 +129,14 @@ def test_of_a_kernel_with_a_tuner_of_the_files_one_configuration_is_compiled(ask
         pass
 
     Tritons.__module__ = "triton.runtime.autotuner"
+
+    class Vendors(Own):
+        pass
+
+    Vendors.__module__ = "tokenspeed_triton.runtime.autotuner"
     assert launching.most(Outer(), asked) == launching.most(Own(), asked) == own
     assert launching.most(Tritons(), asked) == launching.most(len, asked) == tritons
+    assert launching.most(Vendors(), asked) == tritons
 
 
 def test_on_the_next_target_what_passed_comes_first(settled):

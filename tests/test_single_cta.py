@@ -101,9 +101,31 @@ def test_what_is_fetched_from_another_block_is_fetched_there_and_when_it_is_writ
     assert reaches({"ttgir": "", "ptx": "\n".join(lines)}) is wrong
 
 
-def test_a_gather_across_warps_reads_every_place_in_its_own_memory():
-    gather = "%5 = tt.gather %3[%4] {axis = 0 : i32} : (tensor<64xf32, #blocked>, tensor<64xi32, #blocked>) -> …"
-    assert reaches({"ttgir": gather})
-    assert not reaches(
-        {"ttgir": gather.replace("axis = 0 : i32", "axis = 0 : i32, efficient_layout")}
+@pytest.mark.parametrize(
+    "axis, layout, mark, wrong",
+    [
+        (0, "CGALayout = [[1]]", "", True),
+        (1, BASES.format(1, 0), ", efficient_layout", False),
+        (1, HALVES.format(2, 1), ", efficient_layout", False),
+        (1, BASES.format(1, 0), "", True),
+        # as tokenspeed-triton 3.9.10 does: the warp has its block's half of each column
+        (0, BASES.format(1, 0), ", efficient_layout", True),
+        (0, HALVES.format(2, 1), ", efficient_layout", True),
+        # of three dimensions nothing is known
+        (2, "CGALayout = [[1, 0, 0]]", ", efficient_layout", True),
+    ],
+)
+def test_a_gather_across_warps_or_blocks_reads_every_place_in_its_own_memory(
+    axis, layout, mark, wrong
+):
+    lines = (
+        f"#blocked1 = #ttg.blocked<{{sizePerThread = [1, 1], order = [0, 1], {layout}}}>",
+        f"    %14 = tt.gather %12[%13] {{axis = {axis} : i32{mark}}} : (tensor<32x32xf32, #blocked1>, "
+        "tensor<32x32xi32, #blocked1>) -> tensor<32x32xf32, #blocked1> loc(#loc22)",
+    )
+    laid_out = "\n".join(lines)
+    assert reaches({"ttgir": laid_out}) is wrong
+    sliced = "#ttg.slice<{dim = 0, parent = #blocked1}>"
+    assert reaches(
+        {"ttgir": laid_out.replace("(tensor<32x32xf32, #blocked1>", f"(tensor<32xf32, {sliced}>")}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -10,17 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.compat import tracing
 from crosswarp.compat import vendors as builds
 from crosswarp.compat.seams.language import is_tritons_own
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.judging import fingerprint
+from crosswarp.matrix.cell.kinds.check import observing
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import issues
 from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.verdict import judge
-from crosswarp.reports.text import vendors
+from crosswarp.matrix.results.verdict import Verdict, judge
+from crosswarp.reports.text import summary, vendors
 
 ROOT = Path(__file__).parent.parent
 ASK = """
@@ -127,6 +130,43 @@ def test_what_passes_in_a_build_says_nothing_of_the_affected_releases():
         verdict = judge(records, issues.load())
         assert len(verdict.unexpectedly_green) == 1
         assert len(windows.wrong(records, verdict, issues.load())) == wrong
+
+
+def not_fixed(column: str) -> str:
+    """What the summary of a run says where a fix does not help."""
+    known = next(one for one in issues.load() if one.id == "gluon-thread-barrier")
+    verdict = Verdict(shim_failed=[(cell(column, "api-error"), known)])
+    seen = types.SimpleNamespace(verdict=verdict, columns=[column], wrong_windows=[])
+    (text,) = summary._unexpected(seen)
+    return text
+
+
+def test_a_fix_that_does_not_fit_a_build_is_said_of_the_build():
+    text = not_fixed("here-tokenspeed-triton-3.9.10")
+    assert "DIFFERS FROM TRITON 3.9.0 (1 cells)" in text
+    assert "Fails here with compat too (1 cells)" in text and "of which 3.9.0" in text
+    assert "gluon_names/thread-barrier" in text and "shim" not in text
+    text = not_fixed("here-triton-3.9.10")
+    assert text.startswith("NOT FIXED (1 cells)") and "Correct the shim" in text
+
+
+def test_a_builtin_of_ours_is_of_the_package_that_is_loaded(monkeypatch):
+    for package in ("triton", "tokenspeed_triton"):
+        monkeypatch.setitem(sys.modules, "triton", types.ModuleType(package))
+        assert tracing.builtin(lambda: None).__module__ == f"{package}.language.core"
+
+
+def test_check_notes_layouts_and_dtypes_of_a_build_of_another_name():
+    kind = dataclasses.make_dataclass("BlockedLayout", [("order", list)])
+    kind.__module__ = "tokenspeed_triton.experimental.gluon.language._layouts"
+    dtype = type("dtype", (), {"__str__": lambda _: "fp16"})
+    dtype.__module__ = "tokenspeed_triton.language.core"
+    assert observing._constant("layout", kind([1, 0]))["value"] == {
+        "made": "triton.experimental.gluon.language._layouts.BlockedLayout",
+        "arguments": [],
+        "words": {"order": {"value": [1, 0]}},
+    }
+    assert observing._constant("kind", dtype())["value"] == {"dtype": "float16"}
 
 
 def test_all_that_an_interpreter_lacks_is_said_at_once(monkeypatch):

@@ -26,8 +26,8 @@ from ..record import Patches, Shim
 from ..seams.language import is_tritons_own
 from ..seams.launches import around_compile
 
-# The mark that a pass puts on a gather where each column lies in one warp.
-_WITHIN_A_WARP = lazily(r"\befficient_layout\b")
+# A gather: along which axis, the mark of a pass where each column lies in one warp, and the layout of what it reads.
+_GATHER = lazily(r"\btt\.gather\b.*\baxis = (\d+)\b([^}]*)\} : \(tensor<\S+, (#[\w.]+)")
 # How blocks share a tile: how many have separate parts along each axis; from Triton 3.6 on as bases of a layout.
 _SPLIT = lazily(r"^(#\w+) = .*\bCTASplitNum = \[(\d+), (\d+)\]", re.MULTILINE)
 _BASES = lazily(r"^(#\w+) = .*\bCGALayout = \[((?:\[\d+, \d+\](?:, )?)*)\]", re.MULTILINE)
@@ -92,17 +92,17 @@ def _compile(compile_: Callable, src: Any, args: tuple, kwargs: dict) -> Any:
 def _reaches_into_others(asm: Mapping[str, Any]) -> bool:
     """Whether a block needs data in another's shared memory, and reads its own instead."""
     laid_out, ptx = str(asm.get("ttgir") or ""), str(asm.get("ptx") or "")
+    splits, narrow = _splits(laid_out), _NARROW.findall(laid_out)
     if any(
-        # Data outside one warp's registers goes through shared memory.
-        "tt.gather" in line and not _WITHIN_A_WARP.search(line)
-        for line in laid_out.splitlines()
+        # Data outside one warp's registers goes through shared memory; a vendor's pass marks parts of columns as well.
+        "efficient_layout" not in mark or layout not in splits or splits[layout][int(axis)] > 1
+        for axis, mark, layout in _GATHER.findall(laid_out)
     ):
         return True
     if _MAPPED.search(ptx) and not _FETCHED.search(ptx):
         return True
     if _fetches_early(ptx):
         return True
-    splits, narrow = _splits(laid_out), _NARROW.findall(laid_out)
     return any(
         second in narrow or _shares_wrongly(first, second, made, splits)
         for first, second, made in _PRODUCT.findall(laid_out)

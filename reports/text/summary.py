@@ -164,10 +164,15 @@ def _unexpected(view: View) -> list[str]:
             + "\n"
             + _advice(view)
         )
-    if verdict.shim_failed:
+    not_fixed = [
+        (record, issue.id)
+        for record, issue in verdict.shim_failed
+        if verdict.theirs or not versions.vendor_of(record.column)
+    ]
+    if not_fixed:
         parts.append(
-            f"NOT FIXED ({len(verdict.shim_failed)} cells): the issue's shim was not seen to fix these.\n"
-            + _cells((record, issue.id) for record, issue in verdict.shim_failed)
+            f"NOT FIXED ({len(not_fixed)} cells): the issue's shim was not seen to fix these.\n"
+            + _cells(not_fixed)
             + (
                 ""
                 if verdict.theirs

@@ -32,11 +32,17 @@ def differences(view: View, cells: Cells) -> list[str]:
             for one in verdict.unexpectedly_green
             if versions.vendor_of(one.record.column) == build
         ]
-        if not fails and not passes:
+        unfixed = [
+            (record, issue.id)
+            for record, issue in verdict.shim_failed
+            if versions.vendor_of(record.column) == build
+        ]
+        if not fails and not passes and not unfixed:
             continue
         release = nearest_release(build)
+        count = len(fails) + len(passes) + len(unfixed)
         text = (
-            f"DIFFERS FROM TRITON {release} ({len(fails) + len(passes)} cells): {build} is a vendor's build. These "
+            f"DIFFERS FROM TRITON {release} ({count} cells): {build} is a vendor's build. These "
             "changes are the vendor's, or are coming with a later release."
         )
         lines = [fill("", text)]
@@ -46,8 +52,18 @@ def differences(view: View, cells: Cells) -> list[str]:
         if passes:
             lines += [f"  Passes here ({len(passes)} cells), and is a known issue of {release}:"]
             lines += [cells(passes)]
+        if unfixed:
+            lines += [fill("  ", _unfixed(len(unfixed), release))]
+            lines += [cells(unfixed)]
         parts.append("\n".join(lines))
     return parts
+
+
+def _unfixed(count: int, release: str) -> str:
+    return (
+        f"Fails here with compat too ({count} cells): the fixes are made for Triton's own releases, of which {release} "
+        "is compared with, and on this build they stand aside or do not fit:"
+    )
 
 
 def nearest_release(build: str) -> str:

@@ -7,6 +7,7 @@ import math
 import time
 from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
+from crosswarp.compat.vendors import as_tritons
 from crosswarp.kernels.case import TORCH, Case, Kernel
 from crosswarp.matrix.cell.plain import attribute
 
@@ -199,9 +200,14 @@ def most(kernel: Any, asked: int) -> int:
     """
     while kernel is not None:
         if isinstance(attribute(kernel, "configs"), list):
-            return asked if type(kernel).__module__.startswith("triton.") else min(asked, 1)
+            return asked if is_of_triton(kernel) else min(asked, 1)
         kernel = attribute(kernel, "fn")
     return asked
+
+
+def is_of_triton(value: Any) -> bool:
+    """Whether Triton defines its class; a vendor's build does under another name."""
+    return as_tritons(type(value).__module__).startswith("triton.")
 
 
 class _InTime(List[Any]):

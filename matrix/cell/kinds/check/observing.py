@@ -13,6 +13,7 @@ import sys
 import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
+from crosswarp.compat.vendors import as_tritons
 from crosswarp.kernels.case import TORCH
 from crosswarp.matrix.cell.plain import attribute
 
@@ -185,7 +186,7 @@ def _signature(made: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict
 def _constant(name: str, value: Any) -> Dict[str, Any]:
     if isinstance(value, _PLAIN):
         fields: Dict[str, Any] = {"value": value}
-    elif type(value).__name__ == "dtype" and type(value).__module__.startswith("triton"):
+    elif type(value).__name__ == "dtype" and launching.is_of_triton(value):
         spelled = {"fp": "float", "bf": "bfloat"}
         text = str(value)
         fields = {
@@ -205,7 +206,7 @@ def _constant(name: str, value: Any) -> Dict[str, Any]:
 
 def _is_tritons(value: Any) -> bool:
     """Whether it is a layout or a descriptor: a dataclass of Triton's."""
-    return dataclasses.is_dataclass(value) and type(value).__module__.startswith("triton.")
+    return dataclasses.is_dataclass(value) and launching.is_of_triton(value)
 
 
 def _made(value: Any) -> Dict[str, Any]:
@@ -213,7 +214,7 @@ def _made(value: Any) -> Dict[str, Any]:
         one.name: _part(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init
     }
     return {
-        "made": f"{type(value).__module__}.{type(value).__qualname__}",
+        "made": as_tritons(f"{type(value).__module__}.{type(value).__qualname__}"),
         "arguments": [],
         "words": words,
     }
