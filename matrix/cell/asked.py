@@ -223,13 +223,13 @@ def read(path: Union[str, Path], kind: Type[A], needed: Sequence[str] = ()) -> A
     return _made(kind, fields)
 
 
-def _made(kind: Type[A], told: Mapping[str, Any]) -> A:
+def _made(kind: Type[A], given: Mapping[str, Any]) -> A:
     hints = get_type_hints(kind)
-    unknown = sorted(told.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]
     if unknown:
         msg = f"{', '.join(unknown)}: not known here. The two sides are of different releases of crosswarp"
         raise ValueError(msg)
-    return kind(**{name: _value(name, hints[name], value) for name, value in told.items()})
+    return kind(**{name: _value(name, hints[name], value) for name, value in given.items()})
 
 
 def _value(name: str, hint: Any, value: Any) -> Any:

@@ -39,7 +39,7 @@ class Found:
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     tests: int = 0
     columns: int = 0
     kernels: list[str] = field(default_factory=list)
@@ -52,34 +52,34 @@ def find(folder: Path, table: Sequence[Column]) -> Found:
         ConfigError: its pyproject.toml cannot be read.
     """
     declared = metadata.with_mentions(folder)
-    found = Found(told=[f"The library {declared.name}, in {folder.resolve()}."])
+    found = Found(notes=[f"The library {declared.name}, in {folder.resolve()}."])
     tests = tests_of(folder)
     found.tests = test_functions(folder, tests)
     if found.tests:
         found.values["tests"] = tests
     else:
-        found.told.append(
+        found.notes.append(
             f"{', '.join(tests)}: no test functions." if tests else "No test functions anywhere."
         )
     _requires(folder, declared, tests, found)
     amd = [w.extra for w in declared.wishes if w.extra and _AMD.search(w.extra)]
     found.values["targets"] = ["sm_90", "gfx942"] if amd else ["sm_90"]
     if amd:
-        found.told.append(f'It has an extra "{amd[0]}": gfx942 is a target as well.')
+        found.notes.append(f'It has an extra "{amd[0]}": gfx942 is a target as well.')
     _columns(declared, table, found)
     if found.tests:
-        found.told.append(f"{found.tests} test functions in {', '.join(tests)}.")
+        found.notes.append(f"{found.tests} test functions in {', '.join(tests)}.")
     if found.tests > MANY:
         found.values["sample"] = MANY
-        found.told.append(f"A sample of {MANY} tests is set; without `sample` all of them run.")
+        found.notes.append(f"A sample of {MANY} tests is set; without `sample` all of them run.")
     if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
-        found.told.append(
+        found.notes.append(
             "Neither pyproject.toml nor setup.py: its files are put on the path as they are, and nothing is built."
         )
     stubs = metadata.modules_of_extensions(folder)
     if stubs:
         found.values["stub"] = stubs
-        found.told.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
+        found.notes.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
     found.kernels = [] if found.tests else list(_with_kernels(folder))
     return found
 
@@ -143,7 +143,7 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
         elif _TESTING.search(wish.extra):
             passed.append(wish.name)
     found.values["requires"] = list(requirements.values())
-    found.told.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
+    found.notes.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
     names = {_module(name) for name in (*requirements, *_THERE)}
     for who, modules in (("tests", imports.by_tests), ("library", imports.by_library)):
         unknown = [
@@ -152,12 +152,12 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
             if name.lower() not in names and name not in imports.beside
         ]
         if unknown:
-            found.told.append(
+            found.notes.append(
                 f"Not declared, but imported by the {who}: {', '.join(unknown)}. Name in `requires` what provides it."
             )
     left = [name for name in dict.fromkeys(passed) if name not in requirements]
     if left:
-        found.told.append(f"Not taken, because no test imports it: {', '.join(left)}.")
+        found.notes.append(f"Not taken, because no test imports it: {', '.join(left)}.")
 
 
 def _used(wish: Wish, imported: set[str]) -> bool:
@@ -183,14 +183,16 @@ def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
     allowed = [column.id for column in declared.columns(table)]
     found.columns = len(allowed)
     if not ranges:
-        found.told.append(
+        found.notes.append(
             "Its metadata says no range of Triton or torch: every published pair is a column. Name fewer with "
             "`columns`."
         )
     elif not allowed:
-        found.told.append(f"{'; '.join(ranges)}: no column lies in that. Name some with `columns`.")
+        found.notes.append(
+            f"{'; '.join(ranges)}: no column lies in that. Name some with `columns`."
+        )
     else:
-        found.told.append(
+        found.notes.append(
             f"{'; '.join(ranges)}: the columns are {', '.join(allowed)}. Name others with `columns`."
         )
     if any(not wish.sure for name in ("triton", "torch") for wish in declared.of(name)):

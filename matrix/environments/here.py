@@ -73,14 +73,14 @@ for name, file in (("triton", "__init__.py"), ("torch", "version.py")):
     if spec is None or not spec.origin:
         continue
     text = pathlib.Path(spec.origin).with_name(file).read_text("utf-8", "replace")
-    told = re.search(r"^__version__ *(?::[^=]*)?= *[\\x27\\x22]([^\\x27\\x22]+)", text, re.M)
-    if told is None:
+    version = re.search(r"^__version__ *(?::[^=]*)?= *[\\x27\\x22]([^\\x27\\x22]+)", text, re.M)
+    if version is None:
         from importlib import metadata
         try:
-            told = metadata.version(name)
+            version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            told = "unknown"
-    found[name] = told if isinstance(told, str) else told[1]
+            version = "unknown"
+    found[name] = version if isinstance(version, str) else version[1]
 found["missing"] = [name for name in ("packaging",) if importlib.util.find_spec(name) is None]
 print("\\n" + json.dumps(found))
 """

@@ -60,7 +60,6 @@ class Finding:
     subject: str
     releases: tuple[str, ...]
     where: Where
-    told: str
     healed: Mapping[str, str]
     message: str
     callers: tuple[str, ...] = ()
@@ -92,7 +91,7 @@ class _Place:
     subject: str
     where: Where
     callers: tuple[str, ...]
-    told: dict[str, str] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
 
 
 class Project:
@@ -276,27 +275,27 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
             )
         ways = filter(None, (place.callers, tuple(callers)))
         place.callers = min(ways, key=lambda path: (len(path), path), default=())
-        place.told[release] = message
+        place.messages[release] = message
 
     return report
 
 
 def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | None) -> Finding:
-    releases = tuple(one for one in api.releases if one in place.told)
-    first = next(iter(place.told.values()))
+    releases = tuple(one for one in api.releases if one in place.messages)
+    first = next(iter(place.messages.values()))
     fixed_by = {
         release: shim
         for release in releases
         if (shim := healing.shim(release, place.rule, place.subject))
     }
     if place.rule == "version-string":
-        wrong = tuple(one for one in releases if place.told[one] == "wrong already")
+        wrong = tuple(one for one in releases if place.messages[one] == "wrong already")
         releases = (*wrong, rules.NEXT)
         first = place.subject
     message = _message(place, releases, first, fixed_by, api.releases)
     return Finding(
         place.rule, place.source.path, place.line, place.column, place.end_line, place.subject, releases, place.where,
-        first, fixed_by, message, place.callers, found_apart,
+        fixed_by, message, place.callers, found_apart,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             f"{path}: {error.strerror or error}. Name a checkout that can be written."
         ) from None
-    for line in found.told:
+    for line in found.notes:
         print(escape.terminal(line))
     print(escape.terminal(f"{path} is written. {_next(found, options)}"))
     return 0

@@ -265,8 +265,8 @@ class Finder:
                 if not self._may_say_words(one, near):
                     continue
                 share = self._weight(one.words & near) / one.weight
-                told = self._weight(one.anchors & near) / self._weight(one.anchors)
-                if share >= _MOST_OF_IT and told >= _MOST_OF_ITS_RAREST:
+                rarest = self._weight(one.anchors & near) / self._weight(one.anchors)
+                if share >= _MOST_OF_IT and rarest >= _MOST_OF_ITS_RAREST:
                     weight = self._weight(one.words & near)
                     yield one.issue, (False, min(share, 1.0), weight, lines[start])
         every = [word for words in split for word in words]

@@ -46,11 +46,11 @@ def _one(out: Any, reference: Any, tolerance: float):
     special = (("nan", torch.isnan), ("inf", torch.isposinf), ("-inf", torch.isneginf))
     for kind, is_kind in special:
         there, expected = is_kind(out), is_kind(reference)
-        for wrong, told in ((there & ~expected, "are"), (expected & ~there, "should be")):
+        for wrong, verb in ((there & ~expected, "are"), (expected & ~there, "should be")):
             if wrong.any():
                 first = torch.nonzero(wrong)[0].tolist()
                 count = f"{int(wrong.sum())} of {out.numel()} elements"
-                return f"{count} {told} {kind}, first at {first}", kind, None
+                return f"{count} {verb} {kind}, first at {first}", kind, None
     same = torch.isfinite(reference)
     difference = torch.linalg.vector_norm((out - reference)[same]).item()
     size = torch.linalg.vector_norm(reference[same]).item()
@@ -68,7 +68,7 @@ def _one(out: Any, reference: Any, tolerance: float):
 
 @contextlib.contextmanager
 def poisoned(
-    torch: Any, wanted: bool, told: Optional[Callable[[Any], None]] = None
+    torch: Any, wanted: bool, poisons: Optional[Callable[[Any], None]] = None
 ) -> Iterator[None]:
     """Fill uninitialised allocations with NaN (integers: the largest value) while a kernel is launched.
 
@@ -86,8 +86,8 @@ def poisoned(
                     tensor.fill_(float("nan"))
                 elif tensor.dtype not in (torch.bool,) and not tensor.is_complex():
                     tensor.fill_(torch.iinfo(tensor.dtype).max)
-            if told is not None:
-                told(tensor)
+            if poisons is not None:
+                poisons(tensor)
             return tensor
 
         return allocate

@@ -61,14 +61,14 @@ def of_error(error: BaseException, phase: str = "") -> Verdict:
         return _of_error(error, name, phase)
     except BaseException as another:
         # Its class does not behave like an exception's.
-        message = f"{name}: it cannot be told, for {type_name(another)} is raised meanwhile"
+        message = f"{name}: it cannot be read, because {type_name(another)} is raised meanwhile"
         return Verdict("api-error", reason=name, fingerprint=name, message=message, phase=phase)
 
 
 def _of_error(error: BaseException, name: str, phase: str) -> Verdict:
-    told = getattr(error, "crosswarp_verdict", None)
-    if isinstance(told, Verdict):
-        return told
+    given = getattr(error, "crosswarp_verdict", None)
+    if isinstance(given, Verdict):
+        return given
     phase = _phase_of(error) or phase
     text = _with_cause(error)
     if isinstance(error, CompilerCrashed):
@@ -92,8 +92,8 @@ def _of_error(error: BaseException, name: str, phase: str) -> Verdict:
     printed = "" if output is None else text_of(output)
     verdict.fingerprint = fingerprint.of_exception(name, text, printed)
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    told = f"{name}: {text}\n\n{''.join(lines[-6:])}"
-    verdict.message = shortened(f"{told}\nThe compiler printed:\n{printed}" if printed else told)
+    whole = f"{name}: {text}\n\n{''.join(lines[-6:])}"
+    verdict.message = shortened(f"{whole}\nThe compiler printed:\n{printed}" if printed else whole)
     return verdict
 
 

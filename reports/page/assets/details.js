@@ -76,11 +76,11 @@
       message ? el("pre", { class: "message", tabindex: "0", role: "region", "aria-label": "message" }, message) : null);
   }
 
-  // What the page of the column tells in full.
+  // The changes that the page of the column lists in full.
   function sinceBefore(cell, column) {
     const [, , bare, shimmed] = cell || [0, 0, 0, 0];
-    const told = page.changes.filter((_, number) => (bare | shimmed) & (1 << number));
-    return told.length && column.before ? el("p", {}, "Since the column before: " + told.join(", ") + ". ",
+    const changes = page.changes.filter((_, number) => (bare | shimmed) & (1 << number));
+    return changes.length && column.before ? el("p", {}, "Since the column before: " + changes.join(", ") + ". ",
       el("a", { href: page.at("columns/" + column.slug + ".html#from-" + column.before) }, "What changed")) : null;
   }
 

@@ -38,7 +38,7 @@
     return combined.get(key);
   }
 
-  const told = (grid) => grid.lane === ALL ? "All lanes and targets" : grid.lane + ", " + (grid.target === ALL ? "all targets" : grid.target);
+  const scopeOf = (grid) => grid.lane === ALL ? "All lanes and targets" : grid.lane + ", " + (grid.target === ALL ? "all targets" : grid.target);
   const lanesOf = (target) => page.grids.filter((grid) => target === ALL || grid.target === target).map((grid) => grid.lane);
   const targetsOf = (lane) => [...new Set(page.grids.filter((grid) => lane === ALL || grid.lane === lane).map((grid) => grid.target))];
 
@@ -145,7 +145,7 @@
       return body;
     });
     table.replaceChildren(
-      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, without compat and with it: " + told(grid)),
+      el("caption", { class: "unseen" }, "Worst outcome of each kernel on each column, without compat and with it: " + scopeOf(grid)),
       head, ...bodies.filter((body) => body.children.length));
     const counts = grid.counts[0];
     const order = ["pass", ...page.red, "unsupported", "not-run"].map((name) => page.outcomes.indexOf(name));
@@ -180,9 +180,9 @@
 
   function square(cell, row, column) {
     const [bare, shimmed, changed, changedShimmed] = cell || [0, 0, 0, 0];
-    const told = page.changes.filter((_, number) => (changed | changedShimmed) & (1 << number));
+    const changes = page.changes.filter((_, number) => (changed | changedShimmed) & (1 << number));
     const label = page.kernels[row].name + ", " + page.columns[column].id + ": without compat " + page.word(bare) + ", with compat "
-      + page.word(shimmed) + (told.length ? "; since the column before: " + told.join(", ") : "");
+      + page.word(shimmed) + (changes.length ? "; since the column before: " + changes.join(", ") : "");
     const square = el("button", { type: "button", class: "square", tabindex: "-1", "aria-label": label, title: label,
       "aria-haspopup": "dialog" },
       page.mark(page.worst(bare), { ring: changed & REGRESSED, mode: "bare" }),
@@ -231,7 +231,7 @@
     const [bare, shimmed] = grid.counts.map(reds);
     byId("status").textContent = (shown === rows.length ? "All " + shown : shown + " of " + rows.length) + " kernels"
       + (rows.length < page.kernels.length ? " that ran here" : "")
-      + (choosing ? ", " + squares + " squares match" : "") + ". " + told(grid) + ": "
+      + (choosing ? ", " + squares + " squares match" : "") + ". " + scopeOf(grid) + ": "
       + bare.toLocaleString("en") + " cells fail without compat, " + shimmed.toLocaleString("en") + " with compat.";
     empty(shown ? "" : "No kernel is like that here. Clear the filters, or choose another lane or target.");
     tabStop();
@@ -337,7 +337,7 @@
     event.preventDefault();
     leave();
   });
-  // A browser may close it without asking; then the address is still to be told.
+  // A browser may close it without asking; then the address is not yet changed.
   dialog.addEventListener("close", () => {
     if (state.cell) leave();
   });

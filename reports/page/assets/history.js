@@ -73,8 +73,8 @@
         String(page.runs[number].id), el("small", {}, page.runs[number].started.slice(0, 10)))))),
       el("tbody", {}, columns.map((column) => el("tr", {}, el("th", { scope: "row" }, page.columns[column]), order.map((number) => {
         const cell = worstOf(number, column);
-        const told = page.columns[column] + ", run " + page.runs[number].id + ": " + (cell ? "without compat " + name(cell[4]) + ", with compat " + name(cell[5]) : "no record");
-        return el("td", { title: told, "aria-label": told }, el("span", { class: "square" }, marks(cell)));
+        const label = page.columns[column] + ", run " + page.runs[number].id + ": " + (cell ? "without compat " + name(cell[4]) + ", with compat " + name(cell[5]) : "no record");
+        return el("td", { title: label, "aria-label": label }, el("span", { class: "square" }, marks(cell)));
       })))));
   }
 

@@ -155,7 +155,7 @@
       found.push(...this.computed(log, facts, found));
       found.push(...this.known(log, this.finder.why(log.saidFirst, facts.triton), found, facts));
       found.push(...this.named(text, log, found, facts));
-      return this.ordered(this.told(found));
+      return this.ordered(this.withoutGeneral(found));
     }
 
     // The entry that a title speaks of in words of its own.
@@ -301,7 +301,7 @@
       const shared = of("number", found.filter((one) => one.entry.shared && !one.entry.table));
       const foreign = of("number", found.filter((one) => one.entry.foreign));
       const named = of("failure", found.filter((one) => !one.entry.wrapper));
-      const told = of("number", found.filter((one) => !one.entry.consequence));
+      const specific = of("number", found.filter((one) => !one.entry.consequence));
       const explained = of("failure", found.filter((one) => !one.entry.consequence));
       const mentioned = of("failure", found);
       const generated = of("number", found.filter((one) => one.entry.kind === "inductor"));
@@ -316,11 +316,11 @@
         const targets = issue.targets, elsewhere = Boolean(facts.target) && !(targets.length === 1 && targets[0] === "*") && !isOne(facts.target, targets);
         const beside = places.has(match.line) ? shared.has(line.number) : shared.size > 0;
         const alike = this.limits.alike;
-        if (!match.exact && match.share < alike && !short && told.size) return;
+        if (!match.exact && match.share < alike && !short && specific.size) return;
         if (foreign.has(line.number) && !log.interpreted) return;
-        if (!match.exact && (told.has(line.number) || (named.has(line.failure) && !(short && match.share >= alike)))) return;
+        if (!match.exact && (specific.has(line.number) || (named.has(line.failure) && !(short && match.share >= alike)))) return;
         if (!match.exact && (line.quoted || this.rules.frameLine.test(line.text))) return;
-        let weak = !match.exact && (told.has(line.number) || !(short || match.share >= alike));
+        let weak = !match.exact && (specific.has(line.number) || !(short || match.share >= alike));
         const interpreted = issue.lanes.join() === "interpret" && !log.interpreted;
         let certain = match.exact && match.inside === true;
         const thin = words(tidy(issue.fingerprint)).length < this.limits.few;
@@ -336,7 +336,7 @@
       return made;
     }
 
-    told(found) {
+    withoutGeneral(found) {
       const more = new Set(found.filter((one) => one.entry && one.entry.kind !== "general" && !one.entry.wrapper).map((one) => one.failure));
       const most = new Set(found.filter((one) => one.entry && one.entry.kind !== "general" && !one.entry.wrapper && !one.doubtful).map((one) => one.failure));
       return found.filter((one) => !(one.entry && ((one.entry.kind === "general" && more.has(one.failure)) || (one.entry.wrapper && most.has(one.failure)))));
@@ -602,8 +602,8 @@
         for (const one of wanted) {
           if (one.words.has("mismatch") && !this.data.issues[one.issue].kernels.some((kernel) => near.has(kernel.toLowerCase()))) continue;
           const common = [...one.words].filter((word) => near.has(word));
-          const share = this.weight(common) / one.weight, told = this.weight([...one.anchors].filter((word) => near.has(word))) / this.weight(one.anchors);
-          if (share >= 0.72 && told >= 0.75) add(one.issue, [0, Math.min(share, 1), this.weight(common), lines[start]]);
+          const share = this.weight(common) / one.weight, rarest = this.weight([...one.anchors].filter((word) => near.has(word))) / this.weight(one.anchors);
+          if (share >= 0.72 && rarest >= 0.75) add(one.issue, [0, Math.min(share, 1), this.weight(common), lines[start]]);
         }
       }
       const every = split.flat();

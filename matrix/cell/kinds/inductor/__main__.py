@@ -50,7 +50,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
     case = PAIR if spec.inductor.compile else WRITTEN
     part = f"{target}/{mode}"
     planned: List[str] = []
-    told_of: Dict[str, int] = {}
+    judged: Dict[str, int] = {}
 
     def heard(message: Any) -> None:
         kind, *rest = message
@@ -61,7 +61,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
             stream.write(protocol.Start("/".join((target, _LANE, mode, rest[0], case))))
         else:
             kernel, verdict, seconds = rest
-            told_of[kernel] = 1
+            judged[kernel] = 1
             _tell(stream, target, mode, kernel, case, Verdict(**verdict), seconds)
 
     outcome = run_isolated(
@@ -72,7 +72,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
         return
     # It came to no program, or died between two of them.
     verdict = of_outcome(outcome, phase="import")
-    names = [name for name in planned if name not in told_of]
+    names = [name for name in planned if name not in judged]
     if not planned:
         names = [_all(spec)]
         stream.write(protocol.Session(_LANE, 1, versions.found(), part))

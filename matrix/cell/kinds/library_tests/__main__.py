@@ -75,7 +75,7 @@ def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
     code = subprocess.run(
         _command(part, spec), env=_environ(part, spec), cwd=root, stdin=subprocess.DEVNULL, check=False
     ).returncode  # fmt: skip
-    if not Path(f"{part.items}.told").exists():
+    if not Path(f"{part.items}.announced").exists():
         if code == 5:
             # Nothing was collected, and nothing went wrong: a sample or a glob that leaves none.
             stream.write(protocol.Session(part.lane, 0, versions.found(), part.name))

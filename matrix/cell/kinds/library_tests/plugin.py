@@ -84,7 +84,7 @@ class Cells:
 
     def _first(self) -> bool:
         try:
-            os.close(os.open(f"{self.part.items}.told", os.O_CREAT | os.O_EXCL, 0o644))
+            os.close(os.open(f"{self.part.items}.announced", os.O_CREAT | os.O_EXCL, 0o644))
         except FileExistsError:
             return False
         return True
