@@ -49,10 +49,10 @@ def save(folder: Path, answers: Answers) -> Path:
     header = "check" if path.name == OWN_FILE else "tool.crosswarp.check"
     before = path.read_text("utf-8") if path.is_file() else ""
     section = "\n".join([f"[{header}]", *_lines(answers)]) + "\n"
-    found = re.search(rf"^\[{re.escape(header)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", before, re.M)
-    if found:
-        between = "" if found.end() == len(before) else "\n"
-        after = f"{before[: found.start()]}{section}{between}{before[found.end() :]}"
+    match = re.search(rf"^\[{re.escape(header)}\][^\n]*\n(?:(?!\[)[^\n]*(?:\n|\Z))*", before, re.M)
+    if match:
+        between = "" if match.end() == len(before) else "\n"
+        after = f"{before[: match.start()]}{section}{between}{before[match.end() :]}"
     else:
         after = f"{before.rstrip()}\n\n{section}" if before.strip() else section
     partial = path.with_name(f".{path.name}.partial")
@@ -78,8 +78,8 @@ def _in(folder: Path) -> Answers:
     # Imported where there are settings: pydantic takes a tenth of a second, and the small install lacks it.
     from crosswarp.matrix.checkout import settings
 
-    found = settings.load(folder).settings.check
-    return Answers(found.signature, found.constexpr, found.stub)
+    check = settings.load(folder).settings.check
+    return Answers(check.signature, check.constexpr, check.stub)
 
 
 def _lines(answers: Answers) -> Iterable[str]:

@@ -25,7 +25,7 @@ def requirements(path: Path) -> list[str]:
         lines = reading.text(path).splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    found, inside = [], False
+    needed, inside = [], False
     for line in lines:
         if re.match(r"\S", line) and not line.startswith(("#", "-")):
             inside = line.startswith("dependencies")
@@ -37,5 +37,5 @@ def requirements(path: Path) -> list[str]:
         if version.startswith("=") and not version.startswith("=="):
             # conda: numpy=1.26=build
             version = f"=={version[1:].partition('=')[0].rstrip('.*')}.*"
-        found.append(f"{_NAMES.get(entry[1].lower(), entry[1])}{version}")
-    return found
+        needed.append(f"{_NAMES.get(entry[1].lower(), entry[1])}{version}")
+    return needed

@@ -52,50 +52,50 @@ def find(folder: Path, table: Sequence[Column]) -> Found:
         ConfigError: its pyproject.toml cannot be read.
     """
     declared = metadata.with_mentions(folder)
-    found = Found(notes=[f"The library {declared.name}, in {folder.resolve()}."])
+    facts = Found(notes=[f"The library {declared.name}, in {folder.resolve()}."])
     tests = tests_of(folder)
-    found.tests = test_functions(folder, tests)
-    if found.tests:
-        found.values["tests"] = tests
+    facts.tests = test_functions(folder, tests)
+    if facts.tests:
+        facts.values["tests"] = tests
     else:
-        found.notes.append(
+        facts.notes.append(
             f"{', '.join(tests)}: no test functions." if tests else "No test functions anywhere."
         )
-    _requires(folder, declared, tests, found)
+    _requires(folder, declared, tests, facts)
     amd = [w.extra for w in declared.wishes if w.extra and _AMD.search(w.extra)]
-    found.values["targets"] = ["sm_90", "gfx942"] if amd else ["sm_90"]
+    facts.values["targets"] = ["sm_90", "gfx942"] if amd else ["sm_90"]
     if amd:
-        found.notes.append(f'It has an extra "{amd[0]}": gfx942 is a target as well.')
-    _columns(declared, table, found)
-    if found.tests:
-        found.notes.append(f"{found.tests} test functions in {', '.join(tests)}.")
-    if found.tests > MANY:
-        found.values["sample"] = MANY
-        found.notes.append(f"A sample of {MANY} tests is set; without `sample` all of them run.")
+        facts.notes.append(f'It has an extra "{amd[0]}": gfx942 is a target as well.')
+    _columns(declared, table, facts)
+    if facts.tests:
+        facts.notes.append(f"{facts.tests} test functions in {', '.join(tests)}.")
+    if facts.tests > MANY:
+        facts.values["sample"] = MANY
+        facts.notes.append(f"A sample of {MANY} tests is set; without `sample` all of them run.")
     if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
-        found.notes.append(
+        facts.notes.append(
             "Neither pyproject.toml nor setup.py: its files are put on the path as they are, and nothing is built."
         )
     stubs = metadata.modules_of_extensions(folder)
     if stubs:
-        found.values["stub"] = stubs
-        found.notes.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
-    found.kernels = [] if found.tests else list(_with_kernels(folder))
-    return found
+        facts.values["stub"] = stubs
+        facts.notes.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
+    facts.kernels = [] if facts.tests else list(_with_kernels(folder))
+    return facts
 
 
-def text(found: Found) -> str:
+def text(facts: Found) -> str:
     """The file crosswarp.toml."""
     lines = [
         "# How crosswarp tests this library: see docs/your-library.md of crosswarp.",
-        *(f"{key} = {_toml(value)}" for key, value in found.values.items()),
+        *(f"{key} = {_toml(value)}" for key, value in facts.values.items()),
     ]
     return "\n".join(lines) + "\n"
 
 
 def tests_of(folder: Path) -> list[str]:
     """Where pytest's settings say that the tests are; else `tests` or `test`; else wherever files of tests are."""
-    named = [one.rstrip("/") for one in pytests.testpaths(folder) if (folder / one).exists()]
+    named = [path.rstrip("/") for path in pytests.testpaths(folder) if (folder / path).exists()]
     if named:
         return named
     usual = [name for name in ("tests", "test") if (folder / name).is_dir()][:1]
@@ -106,12 +106,16 @@ def tests_of(folder: Path) -> list[str]:
 
 def _odd_places(folder: Path) -> list[str]:
     """The outermost folders with the library's own test files; for tests at the root, the files."""
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for path in walked(folder):
         inside = path.relative_to(folder)
         if apart.of(inside.as_posix()) is None and any(True for _ in _test_functions(path)):
-            found[inside.parent.as_posix() if len(inside.parts) > 1 else inside.as_posix()] = None
-    return [one for one in sorted(found) if not any(one.startswith(f"{other}/") for other in found)]
+            folders[inside.parent.as_posix() if len(inside.parts) > 1 else inside.as_posix()] = None
+    return [
+        inner
+        for inner in sorted(folders)
+        if not any(inner.startswith(f"{other}/") for other in folders)
+    ]
 
 
 def _with_kernels(folder: Path) -> Iterator[str]:
@@ -126,7 +130,7 @@ def _with_kernels(folder: Path) -> Iterator[str]:
             yield inside
 
 
-def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Found) -> None:
+def _requires(folder: Path, declared: Declared, tests: Sequence[str], facts: Found) -> None:
     imports = Imports(folder, files_of(folder, tests))
     imported = {name.lower() for name in imports.all}
     requirements: dict[str, str] = {}
@@ -142,8 +146,8 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
             requirements.setdefault(wish.name, _plain(wish))
         elif _TESTING.search(wish.extra):
             passed.append(wish.name)
-    found.values["requires"] = list(requirements.values())
-    found.notes.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
+    facts.values["requires"] = list(requirements.values())
+    facts.notes.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
     names = {_module(name) for name in (*requirements, *_THERE)}
     for who, modules in (("tests", imports.by_tests), ("library", imports.by_library)):
         unknown = [
@@ -152,12 +156,12 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], found: Fou
             if name.lower() not in names and name not in imports.beside
         ]
         if unknown:
-            found.notes.append(
+            facts.notes.append(
                 f"Not declared, but imported by the {who}: {', '.join(unknown)}. Name in `requires` what provides it."
             )
     left = [name for name in dict.fromkeys(passed) if name not in requirements]
     if left:
-        found.notes.append(f"Not taken, because no test imports it: {', '.join(left)}.")
+        facts.notes.append(f"Not taken, because no test imports it: {', '.join(left)}.")
 
 
 def _used(wish: Wish, imported: set[str]) -> bool:
@@ -178,26 +182,26 @@ def _plain(wish: Wish) -> str:
     return f"{wish.name}{extras}{wish.requirement.specifier}"
 
 
-def _columns(declared: Declared, table: Sequence[Column], found: Found) -> None:
+def _columns(declared: Declared, table: Sequence[Column], facts: Found) -> None:
     ranges = [versions for name in ("triton", "torch") if (versions := declared.range_of(name))]
     allowed = [column.id for column in declared.columns(table)]
-    found.columns = len(allowed)
+    facts.columns = len(allowed)
     if not ranges:
-        found.notes.append(
+        facts.notes.append(
             "Its metadata says no range of Triton or torch: every published pair is a column. Name fewer with "
             "`columns`."
         )
     elif not allowed:
-        found.notes.append(
+        facts.notes.append(
             f"{'; '.join(ranges)}: no column lies in that. Name some with `columns`."
         )
     else:
-        found.notes.append(
+        facts.notes.append(
             f"{'; '.join(ranges)}: the columns are {', '.join(allowed)}. Name others with `columns`."
         )
     if any(not wish.sure for name in ("triton", "torch") for wish in declared.of(name)):
         # A program decides: the requirements in its text are written down, to be corrected.
-        found.values["columns"] = allowed
+        facts.values["columns"] = allowed
 
 
 def test_functions(folder: Path, tests: Sequence[str]) -> int:

@@ -33,11 +33,11 @@ class Imports:
     def __init__(self, folder: Path, files: Sequence[Path]) -> None:
         self._folder = folder
         self._own = {path.stem: path for place in _PLACES for path in _modules(folder / place)}
-        of_tests = {one.parent for one in files}
+        of_tests = {file.parent for file in files}
         # Tests and scripts put folders on the path.
         self.beside = {path.stem for path in walked(folder)}
-        self.beside |= {path.stem for one in of_tests for path in _modules(one)}
-        self.beside |= {parent.name for one in files for parent in one.parents}
+        self.beside |= {path.stem for module in of_tests for path in _modules(module)}
+        self.beside |= {parent.name for file in files for parent in file.parents}
         self.by_tests: dict[str, str] = {}
         self.by_library: dict[str, str] = {}
         self.optional: dict[str, str] = {}
@@ -59,9 +59,9 @@ class Imports:
             seen.add(path)
             if apart.of(path.relative_to(self._folder).as_posix()) is not None:
                 continue
-            found = self.by_tests if path.parent in of_tests else self.by_library
+            origins = self.by_tests if path.parent in of_tests else self.by_library
             for dotted, line in imported(syntax(path).body, self._package(path)):
-                self._take(dotted, path, line, found, waiting)
+                self._take(dotted, path, line, origins, waiting)
 
     @property
     def all(self) -> Mapping[str, str]:
@@ -74,13 +74,13 @@ class Imports:
         return {name: place for name, place in needed.items() if name not in self.beside}
 
     def _take(
-        self, dotted: str, path: Path, line: int, found: dict[str, str], waiting: list[Path]
+        self, dotted: str, path: Path, line: int, origins: dict[str, str], waiting: list[Path]
     ) -> None:
         top = dotted.partition(".")[0]
         if top in self._own:
             waiting += self._files(dotted)
         elif top and top.lower() not in _THERE:
-            found.setdefault(top, f"{path.relative_to(self._folder).as_posix()}:{line}")
+            origins.setdefault(top, f"{path.relative_to(self._folder).as_posix()}:{line}")
 
     def _files(self, dotted: str) -> Iterator[Path]:
         """The files that run where a module of the library is imported."""
@@ -99,7 +99,7 @@ class Imports:
     def _package(self, path: Path) -> str:
         """The package of a file; folders without an `__init__.py` are packages as well."""
         places = [self._folder / place for place in reversed(_PLACES)]
-        place = next(one for one in places if path.is_relative_to(one))
+        place = next(nearest for nearest in places if path.is_relative_to(nearest))
         return ".".join(path.relative_to(place).parts[:-1])
 
 
@@ -107,7 +107,7 @@ def walked(folder: Path) -> Iterator[Path]:
     """The Python files of a checkout, without those of tools and builds."""
     for top, folders, files in os.walk(folder):
         folders[:] = sorted(
-            one for one in folders if not one.startswith(".") and one not in _LEFT_BEHIND
+            name for name in folders if not name.startswith(".") and name not in _LEFT_BEHIND
         )
         yield from (Path(top, name) for name in sorted(files) if name.endswith(".py"))
 
@@ -115,9 +115,9 @@ def walked(folder: Path) -> Iterator[Path]:
 def _modules(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
         yield from (
-            one
-            for one in sorted(folder.iterdir())
-            if one.suffix == ".py" or (one.is_dir() and not one.name.startswith("."))
+            entry
+            for entry in sorted(folder.iterdir())
+            if entry.suffix == ".py" or (entry.is_dir() and not entry.name.startswith("."))
         )
 
 
@@ -140,7 +140,7 @@ def _collected(files: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
         yield path, tree
         for dotted, _ in imported(ast.walk(tree), path.parent.name):
             for part in dotted.split("."):
-                more = [one for one in named.pop(part, ()) if one not in seen]
+                more = [file for file in named.pop(part, ()) if file not in seen]
                 waiting += more
                 seen.update(more)
 
@@ -151,9 +151,9 @@ def _is_collected(path: Path) -> bool:
 
 def _with_conditions(node: ast.AST, sure: bool) -> Iterator[tuple[ast.AST, bool]]:
     """Each node below one, and whether it is outside of every `try` and `if`."""
-    for one in ast.iter_child_nodes(node):
-        yield one, sure
-        yield from _with_conditions(one, sure and not isinstance(one, (ast.Try, ast.If)))
+    for child in ast.iter_child_nodes(node):
+        yield child, sure
+        yield from _with_conditions(child, sure and not isinstance(child, (ast.Try, ast.If)))
 
 
 def _asked_for(tree: ast.AST) -> Iterator[str]:
@@ -161,9 +161,9 @@ def _asked_for(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
             yield from (
-                str(one.value).partition(".")[0]
-                for one in node.args[:1]
-                if isinstance(one, ast.Constant)
+                str(arg.value).partition(".")[0]
+                for arg in node.args[:1]
+                if isinstance(arg, ast.Constant)
             )
 
 

@@ -42,13 +42,15 @@ _LOCKED = re.compile(r'name = "(?P<name>triton|torch)"\nversion = "(?P<version>\
 def mentioned(folder: Path) -> list[tuple[Requirement, str]]:
     """One requirement for each of Triton and torch that a file names, with the file's name; empty for none."""
     for globs in KINDS:
-        found: dict[str, tuple[str, str]] = {}
+        mentions: dict[str, tuple[str, str]] = {}
         for path in _files(folder, globs):
             for name, wanted in _in_text(_text(path)):
-                if name not in found or _oldest(wanted) < _oldest(found[name][0]):
-                    found[name] = (wanted, path.relative_to(folder).as_posix())
-        if found:
-            return [(Requirement(f"{name}{one}"), where) for name, (one, where) in found.items()]
+                if name not in mentions or _oldest(wanted) < _oldest(mentions[name][0]):
+                    mentions[name] = (wanted, path.relative_to(folder).as_posix())
+        if mentions:
+            return [
+                (Requirement(f"{name}{text}"), where) for name, (text, where) in mentions.items()
+            ]
     return []
 
 

@@ -67,8 +67,8 @@ class Declared:
 
     def of(self, name: str) -> tuple[Wish, ...]:
         """The wishes that decide: those read, or where there are none, those found in the text of setup.py."""
-        found = [wish for wish in self.wishes if wish.name == name and wish.requirement.specifier]
-        return tuple([wish for wish in found if wish.sure] or found)
+        wishes = [wish for wish in self.wishes if wish.name == name and wish.requirement.specifier]
+        return tuple([wish for wish in wishes if wish.sure] or wishes)
 
     def allows(self, name: str, version: str | None) -> bool:
         """Whether a release lies in the range: in that of everybody, else in one of those that extras ask for."""
@@ -113,10 +113,10 @@ def declared(folder: Path) -> Declared:
     name = ""
     pyproject = folder / "pyproject.toml"
     if pyproject.is_file():
-        found = document(pyproject)
-        project = _mapping(found.get("project"))
-        name = str(project.get("name") or _deep(found, "tool", "poetry", "name") or "")
-        wishes += _of_project(folder, found, project)
+        content = document(pyproject)
+        project = _mapping(content.get("project"))
+        name = str(project.get("name") or _deep(content, "tool", "poetry", "name") or "")
+        wishes += _of_project(folder, content, project)
     config = _setup_cfg(folder / "setup.cfg")
     name = name or config.get("metadata", "name", fallback="")
     wishes += _of_setup_cfg(config)
@@ -137,11 +137,11 @@ def with_mentions(folder: Path) -> Declared:
     Raises:
         ConfigError: its pyproject.toml cannot be read.
     """
-    found = declared(folder)
-    if found.of("triton") or found.of("torch"):
-        return found
-    mentions = tuple(Wish(one, where, sure=False) for one, where in mentioned(folder))
-    return Declared(found.name, (*found.wishes, *mentions))
+    declarations = declared(folder)
+    if declarations.of("triton") or declarations.of("torch"):
+        return declarations
+    mentions = tuple(Wish(mention, where, sure=False) for mention, where in mentioned(folder))
+    return Declared(declarations.name, (*declarations.wishes, *mentions))
 
 
 def above(path: Path) -> Declared:
@@ -156,9 +156,9 @@ def above(path: Path) -> Declared:
     """
     path = path.absolute()
     for place in (path, *path.parents) if path.is_dir() else path.parents:
-        found = with_mentions(place)
-        if found.of("triton") or found.of("torch"):
-            return found
+        declarations = with_mentions(place)
+        if declarations.of("triton") or declarations.of("torch"):
+            return declarations
         if (place / ".git").exists() or (place / "pyproject.toml").exists() or place == Path.home():
             break
     return Declared(path.name)
@@ -167,39 +167,39 @@ def above(path: Path) -> Declared:
 def requirement(text: Any) -> Requirement | None:
     """The requirement in a text, if it applies on Linux; None for a text without one."""
     try:
-        found = Requirement(str(text))
+        parsed = Requirement(str(text))
     except InvalidRequirement:
         return None
-    return found if _applies(found) else None
+    return parsed if _applies(parsed) else None
 
 
 def modules_of_extensions(folder: Path) -> list[str]:
     """The compiled modules that setup.py names: `CUDAExtension(name="x._C", ...)`."""
-    found = []
+    values = []
     for node in ast.walk(syntax(folder / "setup.py")):
         if isinstance(node, ast.Call) and _called(node).endswith("Extension"):
             names = [word.value for word in node.keywords if word.arg == "name"] or node.args[:1]
-            found += [one.value for one in names if isinstance(one, ast.Constant)]
-    return list(dict.fromkeys(str(name) for name in found))
+            values += [name.value for name in names if isinstance(name, ast.Constant)]
+    return list(dict.fromkeys(str(name) for name in values))
 
 
 def _within(wish: Wish, version: str | None) -> bool:
     return versions.within(version, str(wish.requirement.specifier))
 
 
-def _applies(found: Requirement) -> bool:
-    if found.marker is None:
+def _applies(wanted: Requirement) -> bool:
+    if wanted.marker is None:
         return True
-    extras = _EXTRA.findall(str(found.marker)) or [""]
-    return any(found.marker.evaluate({**_LINUX, "extra": extra}) for extra in extras)
+    extras = _EXTRA.findall(str(wanted.marker)) or [""]
+    return any(wanted.marker.evaluate({**_LINUX, "extra": extra}) for extra in extras)
 
 
 def _wishes(texts: Any, where: str, extra: str = "") -> Iterator[Wish]:
     for text in texts if isinstance(texts, (list, tuple)) else ():
         # A group may include another: {include-group = "test"}.
-        found = requirement(text) if isinstance(text, str) else None
-        if found is not None:
-            yield Wish(found, where, extra)
+        wanted = requirement(text) if isinstance(text, str) else None
+        if wanted is not None:
+            yield Wish(wanted, where, extra)
 
 
 def _of_project(
@@ -231,9 +231,9 @@ def _of_setup_cfg(config: configparser.RawConfigParser) -> Iterator[Wish]:
 
 def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
     """The name and requirements of a package beside its .dist-info, where no other is installed."""
-    found = [one for glob in ("*.dist-info/METADATA", "PKG-INFO") for one in folder.glob(glob)]
+    files = [file for glob in ("*.dist-info/METADATA", "PKG-INFO") for file in folder.glob(glob)]
     try:
-        text = reading.data(found[0]).decode("utf-8", "replace") if len(found) == 1 else ""
+        text = reading.data(files[0]).decode("utf-8", "replace") if len(files) == 1 else ""
     except OSError:
         text = ""
     headers = HeaderParser().parsestr(text)
@@ -243,7 +243,7 @@ def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
         if parsed is not None:
             extra = _EXTRA.search(str(parsed.marker or ""))
             name = extra[1] if extra else ""
-            where = f'{found[0].name}, the extra "{name}"' if name else found[0].name
+            where = f'{files[0].name}, the extra "{name}"' if name else files[0].name
             wishes.append(Wish(parsed, where, name))
     return str(headers.get("Name", "")), wishes
 
@@ -251,9 +251,9 @@ def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
 def _in_text(script: ast.AST) -> Iterator[Wish]:
     for node in ast.walk(script):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found = requirement(node.value)
-            if found is not None and found.specifier:
-                yield Wish(found, "the text of setup.py", sure=False)
+            wanted = requirement(node.value)
+            if wanted is not None and wanted.specifier:
+                yield Wish(wanted, "the text of setup.py", sure=False)
 
 
 def _of_files(folder: Path, alone: bool) -> Iterator[Wish]:
@@ -261,16 +261,16 @@ def _of_files(folder: Path, alone: bool) -> Iterator[Wish]:
 
     Their versions of Triton and torch are those that somebody uses (`mentioned`), and no range.
     """
-    found: list[tuple[Path, list[str], str]] = []
+    files: list[tuple[Path, list[str], str]] = []
     if alone:
-        found += [(path, _lines(path), "") for path in folder.glob("requirements.txt")]
+        files += [(path, _lines(path), "") for path in folder.glob("requirements.txt")]
         for path in sorted((*folder.glob("environment*.yml"), *folder.glob("environment*.yaml"))):
-            found.append((path, conda.requirements(path), "conda-test"))
+            files.append((path, conda.requirements(path), "conda-test"))
     for path in sorted((*folder.glob("*requirements*.txt"), *folder.glob("*/requirements*.txt"))):
         inside = path.relative_to(folder).as_posix()
         if inside != "requirements.txt":
-            found.append((path, _lines(path), inside[:-4].replace("/", "-")))
-    for path, texts, extra in found:
+            files.append((path, _lines(path), inside[:-4].replace("/", "-")))
+    for path, texts, extra in files:
         for wish in _wishes(texts, path.relative_to(folder).as_posix(), extra):
             if wish.name not in OF_A_COLUMN:
                 yield wish
@@ -300,8 +300,8 @@ def _called(node: ast.Call) -> str:
 
 
 def _files(entry: Mapping[str, Any]) -> Iterable[str]:
-    found = entry.get("file", ())
-    return [found] if isinstance(found, str) else [one for one in found if isinstance(one, str)]
+    named = entry.get("file", ())
+    return [named] if isinstance(named, str) else [file for file in named if isinstance(file, str)]
 
 
 def _lines(path: Path) -> list[str]:

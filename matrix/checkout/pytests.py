@@ -33,9 +33,9 @@ def testpaths(folder: Path) -> list[str]:
     for name, section in _SECTIONS.items():
         named = named or _in_ini(folder / name, section)
     named = named.split() if isinstance(named, str) else named
-    if not (isinstance(named, list) and all(isinstance(one, str) for one in named)):
+    if not (isinstance(named, list) and all(isinstance(path, str) for path in named)):
         return []
-    return [one for one in named if not Path(one).is_absolute() and ".." not in Path(one).parts]
+    return [path for path in named if not Path(path).is_absolute() and ".." not in Path(path).parts]
 
 
 def _in_ini(path: Path, section: str) -> str:

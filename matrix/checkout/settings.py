@@ -196,13 +196,13 @@ def load(folder: Path) -> Source:
 
 def schema() -> str:
     """The JSON schema of crosswarp.toml, and of `[tool.crosswarp]`."""
-    found = Settings.model_json_schema(by_alias=True)
-    found |= {
+    document = Settings.model_json_schema(by_alias=True)
+    document |= {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA,
         "title": "crosswarp's settings of a library: crosswarp.toml, or [tool.crosswarp] in pyproject.toml",
     }
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _validated(path: Path, model: type[datafile.Model]) -> datafile.Model:

@@ -71,11 +71,13 @@ class _Lists:
         if depth > _DEEPEST or node is None:
             return None
         if isinstance(node, (ast.List, ast.Tuple)):
-            if not all(isinstance(one, ast.Constant) for one in node.elts):
+            if not all(isinstance(element, ast.Constant) for element in node.elts):
                 return None
-            return [str(one.value) for one in node.elts if isinstance(one, ast.Constant)]
+            return [
+                str(element.value) for element in node.elts if isinstance(element, ast.Constant)
+            ]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            parts = [self.read(one, depth + 1) for one in (node.left, node.right)]
+            parts = [self.read(operand, depth + 1) for operand in (node.left, node.right)]
             return None if None in parts else [text for part in parts for text in part or ()]
         # open("requirements.txt").read().splitlines(), or a function that does so.
         names = _files_in(node)
@@ -98,13 +100,13 @@ class _Lists:
 def _files_in(node: ast.AST) -> list[str]:
     return list(
         dict.fromkeys(
-            one.value
-            for one in ast.walk(node)
-            if isinstance(one, ast.Constant)
-            and isinstance(one.value, str)
-            and _REQUIREMENTS.match(one.value)
-            and not Path(one.value).is_absolute()
-            and ".." not in Path(one.value).parts
+            child.value
+            for child in ast.walk(node)
+            if isinstance(child, ast.Constant)
+            and isinstance(child.value, str)
+            and _REQUIREMENTS.match(child.value)
+            and not Path(child.value).is_absolute()
+            and ".." not in Path(child.value).parts
         )
     )
 

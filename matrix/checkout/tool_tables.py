@@ -56,23 +56,23 @@ def _of_poetry(name: str, wanted: Any) -> str:
 
 def _specifier(text: str) -> str:
     """`^1.2`, `~1.2`, `1.2` and `*` as PEP 440 spells them."""
-    return ",".join(filter(None, (_part(one.strip()) for one in text.split(","))))
+    return ",".join(filter(None, (_part(part.strip()) for part in text.split(","))))
 
 
 def _part(text: str) -> str:
-    found = _NUMBERS.search(text)
-    if found is None or text[:1] in "<>!=" or text.startswith("~="):
+    match = _NUMBERS.search(text)
+    if match is None or text[:1] in "<>!=" or text.startswith("~="):
         return "" if text == "*" else text
-    numbers = [int(one) for one in found[0].split(".")]
+    numbers = [int(part) for part in match[0].split(".")]
     if text[0] == "^":
         # Up to the first number that is not 0.
-        leading = next((place for place, one in enumerate(numbers) if one), len(numbers) - 1)
+        leading = next((place for place, number in enumerate(numbers) if number), len(numbers) - 1)
     elif text[0] == "~":
         leading = min(1, len(numbers) - 1)
     else:
         return f"=={text}"
     above = [*numbers[:leading], numbers[leading] + 1]
-    return f">={found[0]},<{'.'.join(map(str, above))}"
+    return f">={match[0]},<{'.'.join(map(str, above))}"
 
 
 def _table(value: Any) -> Mapping[str, Any]:
@@ -80,4 +80,4 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _texts(value: Any) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -111,14 +111,14 @@ def choose(columns: Sequence[Column], wanted: Sequence[str]) -> list[Column]:
     profiles = {name for column in columns for name in column.profile}
     names: set[str] = set()
     swapped: dict[str, Column] = {}
-    for text in (selection.column_id(one, (*by_id, *profiles, NEWEST)) for one in wanted):
+    for text in (selection.column_id(name, (*by_id, *profiles, NEWEST)) for name in wanted):
         if text == NEWEST:
             names.add(newest(columns).id)
         elif text in profiles:
             names.update(column.id for column in columns if text in column.profile)
         elif text not in by_id and "+" in text and not any(char in text for char in "*?["):
-            one = _off_table(text, by_id)
-            swapped[one.id] = one
+            pair = _off_table(text, by_id)
+            swapped[pair.id] = pair
         elif text not in by_id and (patch := _patch(text, by_id)) is not None:
             swapped[text] = patch
         else:

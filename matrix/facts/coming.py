@@ -42,7 +42,7 @@ class Coming(BaseModel):
 
     def why(self, kernel: str) -> str:
         """The cause of a kernel's difference; "" where it is unknown."""
-        return next((one.why for one in self.cause if one.kernel == kernel), "")
+        return next((cause.why for cause in self.cause if cause.kernel == kernel), "")
 
 
 def load(path: Path = DEFAULT_FILE) -> Coming:

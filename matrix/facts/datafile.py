@@ -52,7 +52,7 @@ def document(path: Path) -> dict[str, Any]:
 def unchecked(model: type[Model], row: Mapping[str, Any]) -> Model:
     """The dataclass of a row of a file that the tests validate."""
     return model(
-        **{name: tuple(one) if isinstance(one, list) else one for name, one in row.items()}
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     )
 
 

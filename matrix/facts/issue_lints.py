@@ -25,14 +25,14 @@ def problems(
 ) -> list[str]:
     by_name = {shim.name: shim for shim in shims}
     known = {issue.id for issue in issues}
-    found = [
+    faults = [
         f"{shim.name}: fixes {shim.issue}, and there is no such issue. Add its entry, or correct the name."
         for shim in shims
         if shim.issue not in known
     ]
     for issue in issues:
-        found += [f"{issue.id}: {text}" for text in _problems(issue, by_name, table, today)]
-    return found
+        faults += [f"{issue.id}: {text}" for text in _problems(issue, by_name, table, today)]
+    return faults
 
 
 def _problems(

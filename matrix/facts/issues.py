@@ -151,32 +151,33 @@ class IssueFile(Strict):
                 for kernel in {case.kernel for case in issue.case}:
                     by_kernel.setdefault(kernel, []).append(issue)
         for proved in by_kernel.values():
-            for number, one in enumerate(proved):
+            for number, first in enumerate(proved):
                 for other in proved[number + 1 :]:
-                    if cell := _both_claim(one, other):
+                    if cell := _both_claim(first, other):
                         raise ValueError(
-                            f"{one.id} and {other.id} both say how {cell} fails: narrow the affected releases or a case"
+                            f"{first.id} and {other.id} both say how {cell} fails: "
+                            "narrow the affected releases or a case"
                         )
 
 
-def _both_claim(one: Issue, other: Issue) -> str:
+def _both_claim(first: Issue, other: Issue) -> str:
     """The first of the cells that both records prove themselves by, or an empty text."""
-    if not (set(one.lanes) & set(other.lanes) and _meet(one.targets, other.targets)):
+    if not (set(first.lanes) & set(other.lanes) and _meet(first.targets, other.targets)):
         return ""
-    if not _meet(one.configs, other.configs):
+    if not _meet(first.configs, other.configs):
         return ""
     release = next(
         (
             version
-            for version in (*_about(one.triton), *_about(other.triton))
-            if all(versions.within(version, issue.triton) for issue in (one, other))
+            for version in (*_about(first.triton), *_about(other.triton))
+            if all(versions.within(version, issue.triton) for issue in (first, other))
         ),
         None,
     )
     # Issues of a torch are not compared: a Triton may be run with several.
-    if release is None or one.torch or other.torch:
+    if release is None or first.torch or other.torch:
         return ""
-    for mine in one.case:
+    for mine in first.case:
         for theirs in other.case:
             if (
                 mine.kernel == theirs.kernel
@@ -190,11 +191,11 @@ def _both_claim(one: Issue, other: Issue) -> str:
 
 def _about(window: str) -> list[str]:
     """Versions on both sides of each bound of a specifier."""
-    found = ["0"] if not window else []
+    samples = ["0"] if not window else []
     for _, edge in versions.bounds(window):
         below = f"{edge.major}.{edge.minor - 1}.999" if edge.minor else f"{edge.major - 1}.999"
-        found += [str(edge), below, f"{edge.major}.{edge.minor}.999"]
-    return found
+        samples += [str(edge), below, f"{edge.major}.{edge.minor}.999"]
+    return samples
 
 
 def _meet(some: Iterable[str], others: Sequence[str]) -> bool:
@@ -209,6 +210,6 @@ def load(path: Path = DEFAULT_FILE) -> tuple[Issue, ...]:
 
 
 def _ours(row: Mapping[str, Any]) -> Issue:
-    cases = [datafile.unchecked(ProvingCase, one) for one in _one_or_several(row.get("case", ()))]
+    cases = [datafile.unchecked(ProvingCase, case) for case in _one_or_several(row.get("case", ()))]
     outcome, checked = _one_or_several(row["outcome"]), _date(row["checked"])
     return datafile.unchecked(Issue, {**row, "case": cases, "outcome": outcome, "checked": checked})

@@ -125,7 +125,7 @@ def packed(path: Path = PACKED) -> tuple[Sequence[Known], Sequence[Fix]]:
 
         return committed(), compat.all_shims()
     _WRITTEN.update(document["written"])
-    return _plain(document["issues"]), [PlainFix(**one) for one in document["shims"]]
+    return _plain(document["issues"]), [PlainFix(**fix) for fix in document["shims"]]
 
 
 def pack() -> str:
@@ -135,9 +135,9 @@ def pack() -> str:
     document = {
         "sources": _sources(),
         "issues": [
-            {name: value for name, value in asdict(one).items() if value} for one in committed()
+            {name: value for name, value in asdict(issue).items() if value} for issue in committed()
         ],
-        "written": {one.fingerprint: written_out(one.fingerprint) for one in committed()},
+        "written": {issue.fingerprint: written_out(issue.fingerprint) for issue in committed()},
         "shims": [asdict(PlainFix(s.name, s.issue, s.symptom)) for s in compat.all_shims()],
     }
     return json.dumps(document, ensure_ascii=False, indent=0) + "\n"
@@ -154,11 +154,11 @@ def _sources() -> int:
 
 def texts(issue: Known, shims: Iterable[Fix]) -> list[str]:
     """Every text by which the issue is known, as one would search for it."""
-    found = [text for text in written_out(issue.fingerprint) if not _SOURCE.match(text)]
+    wordings = [text for text in written_out(issue.fingerprint) if not _SOURCE.match(text)]
     for shim in shims:
         if shim.name == issue.shim and shim.issue == issue.id:
-            found += symptoms(shim.symptom)
-    return list(dict.fromkeys(found))
+            wordings += symptoms(shim.symptom)
+    return list(dict.fromkeys(wordings))
 
 
 def symptoms(text: str) -> list[str]:
@@ -175,12 +175,14 @@ def written_out(expression: str) -> list[str]:
     if expression in _WRITTEN:
         return _WRITTEN[expression]
     try:
-        found, at = _alternatives(expression, 0)
+        alternatives, at = _alternatives(expression, 0)
     except (_Unread, IndexError):
         return []
     if at < len(expression):
         return []
-    tidy = (re.sub(rf"{ANYTHING}(?:\s*{ANYTHING})+", ANYTHING, text).strip() for text in found)
+    tidy = (
+        re.sub(rf"{ANYTHING}(?:\s*{ANYTHING})+", ANYTHING, text).strip() for text in alternatives
+    )
     return [text for text in dict.fromkeys(tidy) if text.strip(f"{ANYTHING} ")]
 
 
@@ -189,14 +191,14 @@ class _Unread(Exception):
 
 
 def _alternatives(text: str, at: int) -> tuple[list[str], int]:
-    found: list[str] = []
+    branches: list[str] = []
     while True:
         some, at = _sequence(text, at)
-        found += some
-        if len(found) > _MOST:
+        branches += some
+        if len(branches) > _MOST:
             raise _Unread
         if at >= len(text) or text[at] != "|":
-            return found, at
+            return branches, at
         at += 1
 
 
@@ -235,7 +237,7 @@ def _atom(text: str, at: int) -> tuple[list[str], int]:
     if char == "[":
         end = text.index("]", at + 2) if "]" in text[at + 2 :] else -1
         inner = text[at + 1 : end]
-        if end < 0 or any(one in inner for one in "^-\\"):
+        if end < 0 or any(sign in inner for sign in "^-\\"):
             raise _Unread
         return list(inner), end + 1
     if char == "(":

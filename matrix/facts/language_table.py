@@ -107,7 +107,9 @@ def _read(path: Path) -> Table:
 
 def _check_signatures(table: Table) -> None:
     """Raises ValueError for a signature that is no Python."""
-    signatures = {(name, one.signature) for at in table.values() for name, one in at.names.items()}
+    signatures = {
+        (name, entry.signature) for at in table.values() for name, entry in at.names.items()
+    }
     for name, signature in sorted(signatures):
         try:
             parameters(signature)
@@ -136,10 +138,10 @@ def _expanded(file: TableFile) -> Table:
                 for version in spread(runs, order):
                     if name_of(probe) not in names[version]:
                         raise ValueError(f"{probe} was probed on {version}, which has no such name")
-                    found = probes[version].setdefault(probe, {})
-                    if place in found:
+                    by_place = probes[version].setdefault(probe, {})
+                    if place in by_place:
                         raise ValueError(f"{probe} on {place} stands twice for {version}")
-                    found[place] = texts[outcome]
+                    by_place[place] = texts[outcome]
     return {
         version: Release(file.columns[version], names[version], probes[version])
         for version in order
@@ -161,9 +163,9 @@ def option_of(probe: str) -> str:
     return probe.partition("(")[2][:-1]
 
 
-def runs(found: Iterable[str], order: Sequence[str]) -> str:
+def runs(releases: Iterable[str], order: Sequence[str]) -> str:
     """`2.3.1 3.1.0..3.9.0`: the versions in `found` as the ends of each run in `order`."""
-    chosen = set(found)
+    chosen = set(releases)
     parts: list[list[str]] = []
     before = ""
     for version in order:
@@ -178,14 +180,14 @@ def runs(found: Iterable[str], order: Sequence[str]) -> str:
 
 def spread(text: str, order: Sequence[str]) -> list[str]:
     """The versions that `runs` wrote. Raises ValueError for a version that is not in `order`."""
-    found: list[str] = []
+    parts: list[str] = []
     for part in text.split(" "):
         first, _, last = part.partition("..")
         last = last or first
         if first not in order or last not in order or order.index(first) > order.index(last):
             raise ValueError(f'"{text}" are no releases of its columns')
-        found += order[order.index(first) : order.index(last) + 1]
-    return found
+        parts += order[order.index(first) : order.index(last) + 1]
+    return parts
 
 
 def write(path: Path, table: Table) -> None:
@@ -212,19 +214,19 @@ def dumped(table: Table) -> str:
     order = sorted(table, key=versions.sort_key)
     columns = {version: _text(dict(sorted(table[version].about.items()))) for version in order}
     names = {}
-    for name in sorted({name for one in table.values() for name in one.names}):
+    for name in sorted({name for release in table.values() for name in release.names}):
         kinds = _shared({version: table[version].names.get(name) for version in order})
-        names[name] = _text([[runs(v, order), one.kind, one.signature] for one, v in kinds])
+        names[name] = _text([[runs(v, order), entry.kind, entry.signature] for entry, v in kinds])
     probes, failures = {}, {}
-    for probe in sorted({probe for one in table.values() for probe in one.probes}):
-        found: dict[str, dict[str, str]] = {}
+    for probe in sorted({probe for release in table.values() for probe in release.probes}):
+        shared: dict[str, dict[str, str]] = {}
         for place in (*TARGETS, INTERPRETER):
             by_release = {
                 version: table[version].probes.get(probe, {}).get(place) for version in order
             }
-            found[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(by_release)}
+            shared[place] = {digest(outcome): runs(v, order) for outcome, v in _shared(by_release)}
             failures.update({digest(outcome): _text(outcome) for outcome, _ in _shared(by_release)})
-        probes[probe] = _text({place: outcomes for place, outcomes in found.items() if outcomes})
+        probes[probe] = _text({place: outcomes for place, outcomes in shared.items() if outcomes})
     parts = [f'"crosswarp_language": {FORMAT}']
     failures.pop(PASS, None)
     sections = {
@@ -246,11 +248,11 @@ def digest(outcome: str) -> str:
 
 def _shared(by_release: Mapping[str, T | None]) -> list[tuple[T, list[str]]]:
     """Each value with the versions that have it, in the order of the first of them."""
-    found: dict[T, list[str]] = {}
+    by_value: dict[T, list[str]] = {}
     for version, thing in by_release.items():
         if thing is not None:
-            found.setdefault(thing, []).append(version)
-    return list(found.items())
+            by_value.setdefault(thing, []).append(version)
+    return list(by_value.items())
 
 
 def _text(value: object) -> str:
@@ -263,9 +265,9 @@ def merged(old: Table, version: str, new: Release, globs: Sequence[str] = ("*",)
     before = old.get(version)
     names = {} if before is None else _others(before.names, globs, lambda name: name)
     probes = {} if before is None else _others(before.probes, globs, name_of)
-    one = Release(new.about, {**names, **new.names}, {**probes, **new.probes})
-    found = {**old, version: one}
-    return {name: found[name] for name in sorted(found, key=versions.sort_key)}
+    release = Release(new.about, {**names, **new.names}, {**probes, **new.probes})
+    table = {**old, version: release}
+    return {name: table[name] for name in sorted(table, key=versions.sort_key)}
 
 
 def check_part(old: Table, columns: Iterable[str | None], globs: Sequence[str]) -> None:
@@ -299,21 +301,23 @@ class Difference:
 
 def differences(old: Release, new: Release, globs: Sequence[str] = ("*",)) -> list[Difference]:
     """The entries in which `new` and `old` differ."""
-    found = []
+    changes = []
     for name in sorted({*old.names, *new.names}):
         pair = [
-            f"{one.names[name].kind} {one.names[name].signature}".strip()
-            if name in one.names
+            f"{release.names[name].kind} {release.names[name].signature}".strip()
+            if name in release.names
             else "absent"
-            for one in (old, new)
+            for release in (old, new)
         ]
         if chosen(name, globs) and pair[0] != pair[1]:
-            found.append(Difference(name, "", *pair))
+            changes.append(Difference(name, "", *pair))
     for probe in sorted({*old.probes, *new.probes}):
         if not chosen(name_of(probe), globs):
             continue
         for place in (*TARGETS, INTERPRETER):
-            pair = [one.probes.get(probe, {}).get(place, "not probed") for one in (old, new)]
+            pair = [
+                release.probes.get(probe, {}).get(place, "not probed") for release in (old, new)
+            ]
             if pair[0] != pair[1]:
-                found.append(Difference(probe, place, *pair))
-    return found
+                changes.append(Difference(probe, place, *pair))
+    return changes

@@ -62,8 +62,8 @@ def load(path: Path = DEFAULT_FILE) -> dict[str, Release]:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: cannot be read ({str(error)[:100]}). {_AGAIN}") from None
-    found = datafile.validated(path, document, _File, _AGAIN)
-    return dict(sorted(found.releases.items(), key=lambda item: versions.sort_key(item[0])))
+    file = datafile.validated(path, document, _File, _AGAIN)
+    return dict(sorted(file.releases.items(), key=lambda item: versions.sort_key(item[0])))
 
 
 def merged(table: Table, version: str, release: Release) -> dict[str, Release]:

@@ -36,10 +36,10 @@ def choose(wanted: Sequence[str], names: Sequence[str], what: str, listing: str)
     """The names that match any of `wanted`, in the order of `names`. `listing` is the command that shows them all."""
     chosen: set[str] = set()
     for glob in wanted:
-        found = [name for name in names if glob == "all" or fnmatchcase(name, glob)]
-        if not found:
+        matching = [name for name in names if glob == "all" or fnmatchcase(name, glob)]
+        if not matching:
             close = difflib.get_close_matches(glob, names, n=3)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise UsageError(f'no {what} matches "{glob}".{hint} {listing}')
-        chosen.update(found)
+        chosen.update(matching)
     return [name for name in names if name in chosen]

@@ -83,7 +83,7 @@ def _plain(name: str) -> str:
 
 def named(targets: Mapping[str, Target], wanted: Sequence[str]) -> list[str]:
     """`wanted` with the target in place of a product's name: `sm_90` for `H100`. The rest is left as it is."""
-    products = {_plain(alias): name for name, one in targets.items() for alias in one.names}
+    products = {_plain(alias): name for name, target in targets.items() for alias in target.names}
     return [text if text in targets else products.get(_plain(text), text) for text in wanted]
 
 

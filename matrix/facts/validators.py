@@ -51,9 +51,9 @@ class Strict:
     def __get_pydantic_core_schema__(cls, source: Any, handler: Callable[[Any], Any]) -> Any:
         from pydantic_core import core_schema
 
-        def whole(one: Any) -> Any:
-            one.consistent()
-            return one
+        def whole(model: Any) -> Any:
+            model.consistent()
+            return model
 
         return core_schema.no_info_after_validator_function(whole, handler(source))
 

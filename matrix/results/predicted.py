@@ -168,10 +168,10 @@ def _all_causes(was: _Launch, now: _Launch) -> Iterator[_Cause]:
         default="",
     )
     if busiest:
-        x, y = (one["units"].get(busiest, 0.0) * one["together"] for one in (a, b))
+        x, y = (launch["units"].get(busiest, 0.0) * launch["together"] for launch in (a, b))
         yield _Cause((y - x) * units, f"{_UNITS.get(busiest, busiest)} busy {_cycles(x, y)}")
     for name, words in (("dram", "DRAM"), ("spilled", "spilled registers, in DRAM,")):
-        x, y = (one[name] * one["together"] for one in (a, b))
+        x, y = (launch[name] * launch["together"] for launch in (a, b))
         yield _Cause((y - x) * dram, f"{words} {_cycles(x, y)}")
     fewer = f"{a['resident']} → {b['resident']} blocks at once on a multiprocessor"
     if a["resident"] != b["resident"]:

@@ -361,8 +361,8 @@ class Store:
     def run(self, run: int | None = None) -> Run:
         """The run with that id, or the latest."""
         chosen = "WHERE id = ?" if run is not None else "ORDER BY id DESC LIMIT 1"
-        for found in self._fetched(_run, f"{_RUNS} {chosen}", *(() if run is None else (run,))):
-            return found
+        for row in self._fetched(_run, f"{_RUNS} {chosen}", *(() if run is None else (run,))):
+            return row
         if run is not None:
             raise UsageError(f"{self.path} has no run {run}. `crosswarp runs` lists what it holds.")
         raise StoreError(f"{self.path} holds no run yet. Run `crosswarp run` first.")
@@ -470,7 +470,7 @@ class Store:
             "SELECT * FROM keys WHERE run = ?",
             run,
         )
-        return {found[:-1]: found[-1] for found in fetched}
+        return {row[:-1]: row[-1] for row in fetched}
 
     def taken(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run whose results they reuse."""

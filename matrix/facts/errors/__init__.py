@@ -121,10 +121,10 @@ class Wording(NamedTuple):
         expression, at, done = _expression(template), text.find(part), 0
         while at >= 0:
             end = at + len(part) + after
-            found = expression.search(text, max(done, at - before), end)
-            if found:
-                yield found.span()
-                done = found.end()
+            match = expression.search(text, max(done, at - before), end)
+            if match:
+                yield match.span()
+                done = match.end()
             at = text.find(part, max(done, at + len(part)))
 
 
@@ -162,11 +162,11 @@ class Index:
     @cached_property
     def by_word(self) -> dict[str, list[tuple[Wording, bool]]]:
         """The wordings by their rarest word, each with whether it is a message of the source."""
-        found: dict[str, list[tuple[Wording, bool]]] = {}
+        by_anchor: dict[str, list[tuple[Wording, bool]]] = {}
         for wordings, of_source in ((self.wordings, False), (self.message_wordings, True)):
-            for one in wordings:
-                found.setdefault(one.anchors[0], []).append((one, of_source))
-        return found
+            for wording in wordings:
+                by_anchor.setdefault(wording.anchors[0], []).append((wording, of_source))
+        return by_anchor
 
 
 def tidy(text: str) -> str:
@@ -182,15 +182,15 @@ def words(text: str) -> list[str]:
 def whole_words(template: str) -> list[str]:
     """The words of a tidy template that nothing can be added to."""
     marked = _PLACE.sub("\0", template)
-    found = re.findall(r"(?<![\0a-z0-9_])[a-z0-9_]{3,}(?![\0a-z0-9_])", marked)
-    return list(dict.fromkeys(found))
+    long_words = re.findall(r"(?<![\0a-z0-9_])[a-z0-9_]{3,}(?![\0a-z0-9_])", marked)
+    return list(dict.fromkeys(long_words))
 
 
 @lru_cache(maxsize=None)
 def _longest_part(template: str) -> tuple[str, int, int]:
     """The longest part of a template without places, and how much may stand before it and behind it."""
     parts = _PLACE.split(template)
-    number = max(range(len(parts)), key=lambda one: len(parts[one]))
+    number = max(range(len(parts)), key=lambda place: len(parts[place]))
     before = sum(map(len, parts[:number])) + number * _PLACE_LENGTH + 1
     after = sum(map(len, parts[number + 1 :])) + (len(parts) - 1 - number) * _PLACE_LENGTH + 2
     return parts[number], before, after
@@ -213,19 +213,19 @@ def committed() -> Index:
     """The index that crosswarp ships."""
     document = json.loads(COMPILED.read_text(encoding="utf-8"))
     stored = json.loads(MESSAGES.read_text(encoding="utf-8"))["messages"]
-    messages = [Message._make(one[:7]) for one in stored]
+    messages = [Message._make(row[:7]) for row in stored]
     return Index(
-        [_entry(one) for one in document["errors"]],
-        [Wording._make(one) for one in document["says"]],
+        [_entry(row) for row in document["errors"]],
+        [Wording._make(row) for row in document["says"]],
         messages,
-        [Wording(n, one[7], "", one[8]) for n, one in enumerate(stored) if one[8]],
-        [Topic._make(one) for one in document["topics"]],
+        [Wording(n, row[7], "", row[8]) for n, row in enumerate(stored) if row[8]],
+        [Topic._make(row) for row in document["topics"]],
     )
 
 
 def _entry(record: dict[str, Any]) -> Entry:
     fields = _plain(record)
-    fields["causes"] = tuple(Cause(**_plain(one)) for one in record["causes"])
+    fields["causes"] = tuple(Cause(**_plain(cause)) for cause in record["causes"])
     return Entry(**fields)
 
 

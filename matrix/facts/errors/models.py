@@ -176,7 +176,7 @@ class _Error(_Strict):
         return [own, *self.also] if self.bad else list(self.also)
 
     def templates(self) -> list[str]:
-        return [one if isinstance(one, str) else one.text for one in self.says]
+        return [wording if isinstance(wording, str) else wording.text for wording in self.says]
 
 
 class _File(_Strict):
@@ -198,11 +198,11 @@ def load(folder: Path = FOLDER) -> dict[str, _File]:
     for kind in made:
         if kind not in KINDS:
             raise ConfigError(f"{folder / kind}.toml: no kind of error. Kinds: {', '.join(KINDS)}.")
-    counted = Counter(one.id for file in made.values() for one in file.error)
+    counted = Counter(entry.id for file in made.values() for entry in file.error)
     if twice := sorted(name for name, times in counted.items() if times > 1):
         raise ConfigError(f"{folder}: two errors have one id: {', '.join(twice)}. Rename one.")
     texts = Counter(
-        tidy(text) for file in made.values() for one in file.error for text in one.templates()
+        tidy(text) for file in made.values() for entry in file.error for text in entry.templates()
     )
     if twice := sorted(text for text, times in texts.items() if times > 1):
         raise ConfigError(
@@ -218,23 +218,23 @@ def compiled(files: dict[str, _File]) -> str:
     """compiled.json of these files."""
     errors: list[dict[str, Any]] = []
     says: list[tuple[int, str, str]] = []
-    vendors = [one for file in files.values() for one in file.vendor]
+    vendors = [vendor for file in files.values() for vendor in file.vendor]
     for kind, file in files.items():
-        for one in file.error:
+        for entry in file.error:
             says += [
                 (len(errors), tidy(text if isinstance(text, str) else text.text),
                  "" if isinstance(text, str) else text.triton)
-                for text in one.says
+                for text in entry.says
             ]  # fmt: skip
-            errors.append(_record(kind, one, vendors))
-    places = {one["id"]: place for place, one in enumerate(errors)}
+            errors.append(_record(kind, entry, vendors))
+    places = {error["id"]: place for place, error in enumerate(errors)}
     topics = [
         [places[name], text.split(" & ")]
         for file in files.values()
         for name, texts in file.topic.items()
         for text in texts
     ]
-    wordings = [[*one, _a] for one, _a in _anchored(says)]
+    wordings = [[*row, anchors] for row, anchors in _anchored(says)]
     return _document(errors=errors, says=wordings, topics=topics)
 
 
@@ -244,7 +244,7 @@ def _record(kind: str, error: _Error, vendors: list[_Cause]) -> dict[str, Any]:
     causes = [*vendors, *causes] if error.vendors else causes
     whole = {
         "id": error.id, "kind": kind, "title": error.title,
-        "causes": [one.model_dump(exclude_defaults=True) for one in causes],
+        "causes": [cause.model_dump(exclude_defaults=True) for cause in causes],
         **{name: getattr(error, name) for name in Entry.__dataclass_fields__
            if name not in ("id", "kind", "title", "causes")},
     }  # fmt: skip
@@ -255,8 +255,8 @@ def _anchored(says: list[tuple[int, str, str]]) -> list[tuple[tuple[int, str, st
     """Each wording with its rarest words."""
     counted = Counter(word for _, text, _ in says for word in set(whole_words(text)))
     return [
-        (one, sorted(whole_words(one[1]), key=lambda word: (counted[word], -len(word)))[:ANCHORS])
-        for one in says
+        (row, sorted(whole_words(row[1]), key=lambda word: (counted[word], -len(word)))[:ANCHORS])
+        for row in says
     ]
 
 
@@ -264,7 +264,7 @@ def _document(**lists: list[Any]) -> str:
     """An entry a line, so that a change is read as one."""
 
     def lines(many: list[Any]) -> str:
-        return ",\n".join(json.dumps(one, ensure_ascii=False) for one in many)
+        return ",\n".join(json.dumps(row, ensure_ascii=False) for row in many)
 
     parts = [f'"{name}": [\n{lines(many)}\n]' for name, many in lists.items()]
     return "{" + ",\n".join(['"crosswarp_errors": 1', *parts]) + "}\n"
@@ -276,22 +276,22 @@ def compiled_messages(extracted: list[dict[str, str]]) -> str:
     A text that is too short by itself matches where its file is named, or behind the prefix of its emitter.
     """
     compiled, seen = [], set()
-    for one in extracted:
-        text = " ".join(one["text"].split())
+    for raw in extracted:
+        text = " ".join(raw["text"].split())
         plain = tidy(text)
-        key = plain, one["first"], one["last"]
+        key = plain, raw["first"], raw["last"]
         if not whole_words(plain) or key in seen:
             continue
         thin = len(_UNSAID.sub("", plain)) < _LEAST
-        before = _BEFORE.get(one["exception"], "")
+        before = _BEFORE.get(raw["exception"], "")
         if before and thin:
             plain, thin = before + plain, False
         seen.add(key)
         compiled.append(
-            (text, one["where"], one["exception"], one["first"], one["last"], one["condition"], int(thin), plain)
+            (text, raw["where"], raw["exception"], raw["first"], raw["last"], raw["condition"], int(thin), plain)
         )  # fmt: skip
-    anchored = _anchored([(n, one[-1], "") for n, one in enumerate(compiled)])
-    rows = [[*one, anchors] for one, (_, anchors) in zip(compiled, anchored)]
+    anchored = _anchored([(n, row[-1], "") for n, row in enumerate(compiled)])
+    rows = [[*row, anchors] for row, (_, anchors) in zip(compiled, anchored)]
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f'{{"crosswarp_messages": 1,\n"messages": [\n{lines}\n]}}\n'
 

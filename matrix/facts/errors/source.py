@@ -43,11 +43,11 @@ def _walk(node: ast.AST, condition: str) -> Iterator[tuple[str, str]]:
             yield text, _short(f"not ({ast.unparse(node.test)})")
         return
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-        given = [*node.exc.args, *(one.value for one in node.exc.keywords)]
-        yield from ((text, condition) for one in given if (text := _literal(one)))
+        given = [*node.exc.args, *(keyword.value for keyword in node.exc.keywords)]
+        yield from ((text, condition) for argument in given if (text := _literal(argument)))
         return
     if isinstance(node, ast.Call) and _name(node.func) == "warn":
-        yield from ((text, condition) for one in node.args if (text := _literal(one)))
+        yield from ((text, condition) for arg in node.args if (text := _literal(arg)))
     if isinstance(node, ast.If):
         test = ast.unparse(node.test)
         for part in node.body:
@@ -77,7 +77,7 @@ def _literal(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else ""
     if isinstance(node, ast.JoinedStr):
-        return "".join(_literal(one) or "{}" for one in node.values)
+        return "".join(_literal(part) or "{}" for part in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = _literal(node.left), _literal(node.right)
         return (left or "{}") + (right or "{}") if left or right else ""
