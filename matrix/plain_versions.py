@@ -39,12 +39,12 @@ def _within(version: str, window: str) -> bool | None:
         return None
     inside = True
     for clause in window.split(","):
-        found = _CLAUSE.fullmatch(clause)
-        wanted = numbers(found[2]) if found else None
-        if found is None or wanted is None or found[3] and found[1] not in ("==", "!="):
+        match = _CLAUSE.fullmatch(clause)
+        wanted = numbers(match[2]) if match else None
+        if match is None or wanted is None or match[3] and match[1] not in ("==", "!="):
             return None
-        length = len(wanted) if found[3] else max(len(release), len(wanted))
-        inside = inside and _COMPARED[found[1]](_padded(release, length), _padded(wanted, length))
+        length = len(wanted) if match[3] else max(len(release), len(wanted))
+        inside = inside and _COMPARED[match[1]](_padded(release, length), _padded(wanted, length))
     return inside
 
 

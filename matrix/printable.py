@@ -32,7 +32,7 @@ def printable(text: str) -> str:
         hidden = {ord(char): None for char in set(text) if char != "\n" and _hidden(char)}
         text = text.translate(hidden) if hidden else text
     if "::" in text or "##" in text:
-        text = COMMAND.sub(lambda found: " ".join(found[0]), text)
+        text = COMMAND.sub(lambda match: " ".join(match[0]), text)
     return text
 
 

@@ -31,20 +31,20 @@ def data(path: Path, most: int = MOST) -> bytes:
         # /dev/null is an empty file to everybody.
         if stat.S_ISBLK(mode) or stat.S_ISCHR(mode) and not os.path.samefile(path, os.devnull):
             raise OSError(errno.EINVAL, "a device, and no file", str(path))
-        found = bytearray()
+        content = bytearray()
         while chunk := _next(handle, path):
-            found += chunk
-            if len(found) > most:
+            content += chunk
+            if len(content) > most:
                 raise OSError(errno.EFBIG, f"larger than {most // 1_000_000} MB", str(path))
-        return bytes(found)
+        return bytes(content)
     finally:
         os.close(handle)
 
 
 def text(path: Path, most: int = MOST) -> str:
     """The text of a file in UTF-8, with the ends of its lines as "\\n". Raises UnicodeDecodeError, and as `data`."""
-    found = data(path, most).decode("utf-8")
-    return found.replace("\r\n", "\n").replace("\r", "\n")
+    content = data(path, most).decode("utf-8")
+    return content.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _next(handle: int, path: Path) -> bytes:

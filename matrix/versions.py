@@ -38,10 +38,10 @@ def exact(version: str | None) -> Version:
     return parse(version) or Version("0")
 
 
-def same(one: str, other: str) -> bool:
+def same(first: str, other: str) -> bool:
     """Whether two texts name one version, however they are spelled. Other texts equal only themselves."""
-    versions = parse(one), parse(other)
-    return one == other if None in versions else versions[0] == versions[1]
+    versions = parse(first), parse(other)
+    return first == other if None in versions else versions[0] == versions[1]
 
 
 def public(text: str) -> str:
@@ -80,14 +80,14 @@ def within(version: str | Version | None, window: str) -> bool:
     return in_window(window, text)
 
 
-def same_window(one: str, other: str) -> bool:
+def same_window(first: str, other: str) -> bool:
     """Whether two specifiers say the same, in any order."""
-    return SpecifierSet(one) == SpecifierSet(other)
+    return SpecifierSet(first) == SpecifierSet(other)
 
 
-def both(one: str, other: str) -> str:
+def both(first: str, other: str) -> str:
     """The specifier for the versions that match both."""
-    return str(SpecifierSet(one) & SpecifierSet(other))
+    return str(SpecifierSet(first) & SpecifierSet(other))
 
 
 def bounds(window: str) -> Iterator[tuple[str, Version]]:

@@ -174,10 +174,10 @@ def _task(task: Task, share: Share, seeds: dict[str, tuple[bytes, int]]) -> Task
 
 
 def _seeds(store: Path, columns: set[str]) -> dict[str, tuple[bytes, int]]:
-    found = {}
+    stores = {}
     with tempfile.TemporaryDirectory(prefix="crosswarp-") as folder:
         for number, column in enumerate(sorted(columns)):
             path = Path(folder, f"{number}.db")
             if newest := seed(store, column, path):
-                found[column] = path.read_bytes(), newest
-    return found
+                stores[column] = path.read_bytes(), newest
+    return stores

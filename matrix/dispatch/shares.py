@@ -31,11 +31,11 @@ def cut(
         costs: by column, in the order of the plan, its seconds in one process.
         shards: the number for each column; None: by its cost.
     """
-    found = []
+    parts = []
     for column, cost in costs.items():
         count = shards or min(MOST, max(1, math.ceil((cost or 0) / EACH)))
         each = None if cost is None else cost / count
         # Cut by itself: no other column has to be cut alike.
-        found += [Share(job, each) for job in jobs.cut([column], count, words)]
+        parts += [Share(job, each) for job in jobs.cut([column], count, words)]
     # A shard of unknown cost may be the longest of all.
-    return sorted(found, key=lambda share: -(math.inf if share.cost is None else share.cost))
+    return sorted(parts, key=lambda share: -(math.inf if share.cost is None else share.cost))

@@ -96,12 +96,16 @@ class Beside:
         environment = self._prepare(column)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            found = self._needed(column, environment)
-            held = [f"{one.name}=={one.version}" for folder in found for one in _held(folder)]
+            folders = self._needed(column, environment)
+            held = [
+                f"{distribution.name}=={distribution.version}"
+                for folder in folders
+                for distribution in _held(folder)
+            ]
             if self._checkout is not None:
-                found = [self._library(column, environment, self._checkout.resolve()), *found]
-            self.folders[column.id] = tuple(found)
-            if lacking := missing(environment.python, found, self._imports):
+                folders = [self._library(column, environment, self._checkout.resolve()), *folders]
+            self.folders[column.id] = tuple(folders)
+            if lacking := missing(environment.python, folders, self._imports):
                 self._say(f"{column.id}: {lacking}")
         except OSError as error:
             environment.release()
@@ -140,7 +144,7 @@ class Beside:
         partial = Path(tempfile.mkdtemp(prefix="partial-", dir=self._folder)) / "files"
         copy(checkout, partial)
         digest = hashlib.sha256()
-        for path in sorted(one for one in partial.rglob("*") if one.is_file()):
+        for path in sorted(file for file in partial.rglob("*") if file.is_file()):
             digest.update(f"{path.relative_to(partial)}\0".encode() + path.read_bytes())
         home = self._folder / f"library-{digest.hexdigest()[:16]}"
         try:
@@ -169,8 +173,8 @@ class Beside:
                 ["build", "--wheel", "--python", str(environment.python), "--out-dir", str(out), str(source)],
                 environ=self._env,
             )  # fmt: skip
-        found = sorted(out.glob("*.whl"))
-        if not done.ok or not found:
+        wheels = sorted(out.glob("*.whl"))
+        if not done.ok or not wheels:
             raise _failed(
                 column,
                 done,
@@ -178,8 +182,8 @@ class Beside:
                 "Set what its build needs with `env` in its settings (many extensions are left out by a variable), see "
                 "that `pip wheel --no-deps .` works here, and run again.",
             )
-        self._wheels[number] = found[0]
-        return found[0]
+        self._wheels[number] = wheels[0]
+        return wheels[0]
 
     # Requirements
 
@@ -220,8 +224,12 @@ class Beside:
                 "what the library needs could not be resolved beside it",
                 "Loosen `requires` in its settings, or leave the column out.",
             )
-        found = [_requirement(line) for line in done.stdout.splitlines()]
-        return [str(one) for one in found if one and canonicalize_name(one.name) not in there]
+        requirements = [_requirement(line) for line in done.stdout.splitlines()]
+        return [
+            str(requirement)
+            for requirement in requirements
+            if requirement and canonicalize_name(requirement.name) not in there
+        ]
 
     def _resolve(
         self, environment: Environment, pins: Mapping[str, str], forced: Mapping[str, str]
@@ -246,7 +254,8 @@ class Beside:
         if not listed.ok:
             raise _failed(column, listed, "its packages cannot be listed", "Build it anew.")
         packages: dict[str, str] = {
-            canonicalize_name(one["name"]): one["version"] for one in json.loads(listed.stdout)
+            canonicalize_name(package["name"]): package["version"]
+            for package in json.loads(listed.stdout)
         }
         packages.pop("crosswarp", None)
         return dict(sorted(packages.items()))
@@ -350,14 +359,14 @@ def copy(checkout: Path, to: Path) -> None:
 
 
 def _held(folder: Path) -> list[Distribution]:
-    found = distributions(path=[str(folder)])
-    return sorted(found, key=lambda one: canonicalize_name(one.name))
+    installed = distributions(path=[str(folder)])
+    return sorted(installed, key=lambda package: canonicalize_name(package.name))
 
 
 def _digest(wheel: Path) -> str:
     """The digest of a wheel's contents, without its dates, which differ in each build."""
     with zipfile.ZipFile(wheel) as opened:
-        held = sorted((one.filename, one.CRC, one.file_size) for one in opened.infolist())
+        held = sorted((info.filename, info.CRC, info.file_size) for info in opened.infolist())
     return hashlib.sha256(json.dumps(held).encode()).hexdigest()[:16]
 
 
@@ -370,11 +379,11 @@ def _requirement(line: str) -> Requirement | None:
 
 def _failed(column: Column, answer: Answer, what: str, advice: str) -> EnvironmentFailed:
     for pattern, why in _OF_ONE_PACKAGE:
-        found = None if "checkout" in what else pattern.search(answer.stderr)
-        if found is not None:
-            module = canonicalize_name(found[1]).replace("-", "_")
+        match = None if "checkout" in what else pattern.search(answer.stderr)
+        if match is not None:
+            module = canonicalize_name(match[1]).replace("-", "_")
             return EnvironmentFailed(
-                f"{column.id}: {found[1]}, which the library needs, {why}: take it out of `requires` in its settings; "
+                f"{column.id}: {match[1]}, which the library needs, {why}: take it out of `requires` in its settings; "
                 f'with stub = ["{module}"] tests that call it are left out.'
             )
     return EnvironmentFailed(f"{column.id}: {what}:\n{answer.why}\n{advice}")

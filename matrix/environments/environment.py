@@ -131,17 +131,17 @@ class Builder:
         wanted = self._wanted(column, python, resolved)
         home = (self.folder / wanted.lock if self._by_lock else self.folder) / column.id
         home.parent.mkdir(parents=True, exist_ok=True)
-        found, reused, hold = self._ready(column, home, wanted, resolved)
+        installed, reused, hold = self._ready(column, home, wanted, resolved)
         expect = {
-            "triton": resolved.triton_version or found["triton"],
-            "torch": resolved.torch_version or found["torch"],
+            "triton": resolved.triton_version or installed["triton"],
+            "torch": resolved.torch_version or installed["torch"],
             **column.swapped,
         }
         return Environment(
             python=_python_of(home),
             label=resolved.label,
             expect=expect,
-            versions={**found, **resolved.identity},
+            versions={**installed, **resolved.identity},
             requirements=wanted.requirements,
             overrides=wanted.overrides,
             reused=reused,
@@ -188,9 +188,9 @@ class Builder:
             hold = self._wait(
                 locks.use, lock, f"{column.id}: another run builds its environment; waiting for it"
             )
-            found = None if moving else self._reusable(home, wanted)
-            if found is not None:
-                return found, not built, hold
+            ready = None if moving else self._reusable(home, wanted)
+            if ready is not None:
+                return ready, not built, hold
             hold.release()
             hold = self._wait(
                 locks.change, lock,
@@ -230,9 +230,9 @@ class Builder:
         self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
     ) -> None:
         self._build(column, home, wanted, resolved)
-        found = self._installed(column, home)
-        self._check_pins(column, resolved, found)
-        stamp = {**wanted.stamp(), "installed": found}
+        installed = self._installed(column, home)
+        self._check_pins(column, resolved, installed)
+        stamp = {**wanted.stamp(), "installed": installed}
         (home / _STAMP).write_text(json.dumps(stamp, indent=1))
 
     def _resolve(self, column: Column, python: str) -> resolver.Resolved:
@@ -328,8 +328,8 @@ class Builder:
             raise _failed(column, listed, "Delete that folder and run again.")
         packages = {entry["name"]: entry["version"] for entry in json.loads(listed.stdout)}
         keep = ("triton", "torch", "numpy", "setuptools", "pytest", "pytest-xdist", "crosswarp")
-        found = {name: packages[name] for name in keep if name in packages}
-        return {**found, "python": _python_version(home)}
+        pinned = {name: packages[name] for name in keep if name in packages}
+        return {**pinned, "python": _python_version(home)}
 
     def _swapped(self, column: Column, home: Path, wanted: Wanted) -> tuple[str, ...]:
         """That it is no published pair, and which wishes of its packages were overridden."""
@@ -344,15 +344,15 @@ class Builder:
         return (". ".join([text, *against]) + ".",)
 
     def _check_pins(
-        self, column: Column, resolved: resolver.Resolved, found: Mapping[str, str]
+        self, column: Column, resolved: resolver.Resolved, installed: Mapping[str, str]
     ) -> None:
         pins = {"triton": resolved.triton_version, "torch": resolved.torch_version}
         for name, planned in {**pins, **column.swapped}.items():
-            if name not in found or (
-                planned and not versions.as_planned(name, found[name], planned)
+            if name not in installed or (
+                planned and not versions.as_planned(name, installed[name], planned)
             ):
                 raise EnvironmentFailed(
-                    f"{column.id}: its environment holds {name} {found.get(name, 'not at all')}, planned was "
+                    f"{column.id}: its environment holds {name} {installed.get(name, 'not at all')}, planned was "
                     f"{planned}. Delete {self.folder / column.id} and run again."
                 )
 
@@ -395,10 +395,10 @@ class CrosswarpSource:
             return
         # From a wheel there is nothing to build from: the installed packages are copied as they are.
         query = "import sysconfig; print(sysconfig.get_path('purelib'))"
-        found = uv(["run", "--no-project", "--python", str(python), "python", "-c", query])
-        if not found.ok:
-            raise _failed(column, found, "Delete its folder and run again.")
-        target = Path(found.stdout.strip()) / "crosswarp"
+        answer = uv(["run", "--no-project", "--python", str(python), "python", "-c", query])
+        if not answer.ok:
+            raise _failed(column, answer, "Delete its folder and run again.")
+        target = Path(answer.stdout.strip()) / "crosswarp"
         shutil.copytree(
             _packages_folder(),
             target,

@@ -136,27 +136,27 @@ class Here:
 def look(python: Path) -> Here:
     """Imports a suite's requirements in an interpreter, and returns what it has."""
     python = absolute(python)
-    found = _asked(python, _ASK)
-    _complain(python, found)
-    asked = Interpreter(**found.pop("asked"))
-    versions = {name: str(value) for name, value in found.items() if name != "missing"}
+    answer = _asked(python, _ASK)
+    _complain(python, answer)
+    asked = Interpreter(**answer.pop("asked"))
+    versions = {name: str(value) for name, value in answer.items() if name != "missing"}
     return Here(python, versions, asked=asked)
 
 
-def _complain(python: Path, found: Mapping[str, Any]) -> None:
+def _complain(python: Path, answer: Mapping[str, Any]) -> None:
     """Say everything that an interpreter lacks, at once.
 
     Raises:
         EnvironmentFailed: something is missing.
     """
     broken = [
-        f"{name} cannot be imported ({found.get(name + '-error')})"
+        f"{name} cannot be imported ({answer.get(name + '-error')})"
         for name in ("triton", "torch")
-        if name not in found
+        if name not in answer
     ]
     installs = {"xdist": "pytest-xdist"}
-    absent = [installs.get(name, name) for name in found["missing"]]
-    absent += ["crosswarp"] if "crosswarp" in found else []
+    absent = [installs.get(name, name) for name in answer["missing"]]
+    absent += ["crosswarp"] if "crosswarp" in answer else []
     if not broken and not absent:
         return
     need = " ".join(("crosswarp", "numpy", *SUITE_REQUIREMENTS))
@@ -175,14 +175,14 @@ def glance(python: Path) -> Here:
     It need not have what a suite needs beside them.
     """
     python = absolute(python)
-    found = _asked(python, _GLANCE)
+    answer = _asked(python, _GLANCE)
     for name in ("triton", "torch"):
-        if name not in found:
+        if name not in answer:
             raise EnvironmentFailed(
                 f"{python}: it has no {name}. Install it there, or name an interpreter that has it (--here PYTHON)."
             )
-    missing = tuple(found.pop("missing"))
-    return Here(python, {name: str(value) for name, value in found.items()}, missing)
+    missing = tuple(answer.pop("missing"))
+    return Here(python, {name: str(value) for name, value in answer.items()}, missing)
 
 
 def absolute(python: Path) -> Path:

@@ -65,20 +65,20 @@ def of(asked: Interpreter, suite: Path | None, present: Path, environ: Mapping[s
     """The identity, or an empty string where there are too many files, or one cannot be looked at."""
     worked_in = sources(asked, suite, present)
     whole = [folder for folder in _folders(asked) if folder not in worked_in]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     steering = {
         name: value
         for name, value in environ.items()
         if (name == "PATH" or name.startswith(_STEERS)) and name not in _NOT
     }
     place = [str(present.resolve()), list(map(str, worked_in)), list(asked.path)]
-    found.update(json.dumps([list(asked.build), place, steering], sort_keys=True).encode())
+    digest.update(json.dumps([list(asked.build), place, steering], sort_keys=True).encode())
     try:
         for line in _lines(asked, whole, worked_in, suite):
-            found.update(line.encode("utf-8", "surrogateescape") + b"\0")
+            digest.update(line.encode("utf-8", "surrogateescape") + b"\0")
     except (OSError, _TooMany):
         return ""
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _lines(
@@ -117,19 +117,19 @@ def _stems(names: Iterable[str]) -> set[str]:
 
 def _folders(asked: Interpreter) -> list[Path]:
     """The folders of the path that exist, without the interpreter's standard library."""
-    own = {Path(one).resolve() for one in asked.stdlib}
-    found = [Path(one).resolve() for one in asked.path if one]
-    own |= {one / "lib-dynload" for one in own}
-    return [one for one in dict.fromkeys(found) if one.exists() and one not in own]
+    own = {Path(folder).resolve() for folder in asked.stdlib}
+    places = [Path(entry).resolve() for entry in asked.path if entry]
+    own |= {folder / "lib-dynload" for folder in own}
+    return [place for place in dict.fromkeys(places) if place.exists() and place not in own]
 
 
 def _importable(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
-    with os.scandir(folder) as found:
+    with os.scandir(folder) as entries:
         return [
             entry.name
-            for entry in found
+            for entry in entries
             if not _ours(entry.name)
             and (entry.name.endswith((".py", ".so", ".pth")) or entry.name.isidentifier())
         ]
@@ -166,8 +166,8 @@ def _walked(root: Path, seen: set[Path], *, code_only: bool = False) -> Iterator
         yield str(root), _size_and_time(os.stat(real))
         return
     with os.scandir(real) as entries:
-        found = sorted(entries, key=lambda entry: entry.name)
-    for entry in found:
+        ordered = sorted(entries, key=lambda entry: entry.name)
+    for entry in ordered:
         if _ours(entry.name) or (code_only and entry.name.startswith(".")):
             continue
         try:

@@ -35,12 +35,12 @@ def key(table: Sequence[Column], words: str = "") -> str:
 def code(suite: Path | None) -> str:
     """The digest of the code that made a run: crosswarp's own files, and those of a suite."""
     rooms = [Path(str(room.__file__)).parent for room in _ROOMS]
-    found = [_digest(folder) for folder in (*rooms, *([suite] if suite else []))]
-    return hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    digests = [_digest(folder) for folder in (*rooms, *([suite] if suite else []))]
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
 
 
 def _digest(folder: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
-        found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()

@@ -51,16 +51,18 @@ def lacking(table: Sequence[Column], uv: Uv) -> list[Release]:
         raise ConfigError("the column table holds no published pair to begin from. Add one.")
     known = {_triton(column): column.id for column in pairs}
     oldest = pairs[0]
-    found = _tritons(_triton(oldest), uv)
-    last = {one.release[:2]: one for one in sorted(found.keys() | known.keys())}
+    tritons = _tritons(_triton(oldest), uv)
+    last = {release.release[:2]: release for release in sorted(tritons.keys() | known.keys())}
     releases = []
-    for triton in sorted(found.keys() - known.keys()):
+    for triton in sorted(tritons.keys() - known.keys()):
         newest = last[triton.release[:2]]
         if newest != triton:
             releases.append(Release(triton, older_than=known.get(newest, f"triton-{newest}")))
             continue
-        torch = _torch(triton, versions.exact(oldest.torch), uv, found[triton])
-        replaced = [name for one, name in known.items() if one.release[:2] == triton.release[:2]]
+        torch = _torch(triton, versions.exact(oldest.torch), uv, tritons[triton])
+        replaced = [
+            name for version, name in known.items() if version.release[:2] == triton.release[:2]
+        ]
         python = _pythons(triton, torch, uv) if torch else ""
         releases.append(Release(triton, torch, python, "".join(replaced[-1:])))
     return releases
@@ -87,7 +89,7 @@ def unpacked(release: Release, uv: Uv, folder: Path) -> Path:
 def toml(release: Release, table: Sequence[Column]) -> str:
     """The column that it would be, with the requirements of the release before it."""
     pairs = published(table)
-    before = next((one for one in reversed(pairs) if _triton(one) < release.triton), pairs[0])
+    before = next((pair for pair in reversed(pairs) if _triton(pair) < release.triton), pairs[0])
     requirements = ", ".join(f'"{text}"' for text in before.requirements)
     return (
         "[[column]]\n"
@@ -125,21 +127,21 @@ def _with(lines: list[str], triton: Version, added: list[str]) -> list[str]:
 def _tritons(oldest: Version, uv: Uv) -> dict[Version, str]:
     """The releases of Triton that the index has, from `oldest` on, each with a Python that it is for."""
     here = sys.version_info.minor
-    found: dict[Version, str] = {}
+    pythons: dict[Version, str] = {}
     below = ""
-    while one := _newest([f"triton>={oldest}{below}"], uv, f"3.{here}").get("triton"):
-        found[one] = f"3.{here}"
-        below = f",<{one}"
+    while version := _newest([f"triton>={oldest}{below}"], uv, f"3.{here}").get("triton"):
+        pythons[version] = f"3.{here}"
+        below = f",<{version}"
     # One that is for no Python as old as this is newer than all of those.
     for minor in range(here + 1, here + _NEWER_PYTHONS + 1):
-        if one := _newest([f"triton>={oldest}"], uv, f"3.{minor}").get("triton"):
-            found.setdefault(one, f"3.{minor}")
-    if not found:
+        if version := _newest([f"triton>={oldest}"], uv, f"3.{minor}").get("triton"):
+            pythons.setdefault(version, f"3.{minor}")
+    if not pythons:
         raise EnvironmentFailed(
             f"the package index has no triton>={oldest}. Check the network and the package index (pip's and uv's "
             "settings are used), then run again."
         )
-    return found
+    return pythons
 
 
 def _torch(triton: Version, oldest: Version, uv: Uv, python: str) -> Version | None:
@@ -182,8 +184,8 @@ def _newest(
             f"the package index did not say what it has of {' '.join(requirements)}:\n{answer.why}\n"
             "Check the network and the package index (pip's and uv's settings are used), then run again."
         )
-    found = resolver.pinned(answer)
-    return {name: versions.exact(found[name]) for name in ("triton", "torch") if name in found}
+    pins = resolver.pinned(answer)
+    return {name: versions.exact(pins[name]) for name in ("triton", "torch") if name in pins}
 
 
 def _triton(column: Column) -> Version:

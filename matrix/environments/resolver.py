@@ -145,7 +145,7 @@ def _git(reference: str, torch: str) -> Resolved:
 
 def builds(index: str, uv: Uv, python_version: str, oldest: str, newest: str) -> list[Version]:
     """The builds of Triton that an index has between two versions, oldest first. Raises EnvironmentFailed."""
-    found: list[Version] = []
+    releases: list[Version] = []
     bounds = [f">={oldest}", f"<={newest}"]
     while True:
         answer = _of_index(index, f"triton{','.join(bounds)}", uv, python_version)
@@ -155,11 +155,11 @@ def builds(index: str, uv: Uv, python_version: str, oldest: str, newest: str) ->
                 "Check the address and the network, then run again."
             )
         if not (version := pinned(answer).get("triton")):
-            return sorted(found)
-        found.append(versions.exact(version))
+            return sorted(releases)
+        releases.append(versions.exact(version))
         # `<3.9.0` has no builds on the way to 3.9.0; and builds of one version differ in their local part.
-        same = [one for one in found if one.public == found[-1].public]
-        bounds = [f">={oldest}", f"<={found[-1].public}", *(f"!={one}" for one in same)]
+        same = [release for release in releases if release.public == releases[-1].public]
+        bounds = [f">={oldest}", f"<={releases[-1].public}", *(f"!={release}" for release in same)]
 
 
 def _of_index(index: str, requirement: str, uv: Uv, python_version: str) -> Answer:
@@ -181,13 +181,13 @@ def _nightly(
     index: str, table: Sequence[Column], uv: Uv, python_version: str, build: str | None = None
 ) -> Resolved:
     answer = _of_index(index, f"triton=={build}" if build else "triton", uv, python_version)
-    found = pinned(answer)
-    if "triton" not in found:
+    pins = pinned(answer)
+    if "triton" not in pins:
         raise EnvironmentFailed(
             f"main: the nightly index {_public(index)} gave no triton:\n{_hide(answer.why, index)}\n"
             "Check the address and the network, or unset CROSSWARP_NIGHTLY_INDEX to use the newest published release."
         )
-    version = found["triton"]
+    version = pins["triton"]
     return Resolved(
         triton=f"triton=={version}",
         torch=_newest_torch(table, uv, python_version),
@@ -199,17 +199,17 @@ def _nightly(
 
 def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
     answer = ask(["triton", "torch"], [], uv, python_version)
-    found = pinned(answer)
+    pins = pinned(answer)
     notes: tuple[str, ...] = ()
-    if not {"triton", "torch"} <= found.keys():
+    if not {"triton", "torch"} <= pins.keys():
         newest = columns.newest(table)
-        found = {"triton": newest.triton or "", "torch": newest.torch or ""}
+        pins = {"triton": newest.triton or "", "torch": newest.torch or ""}
         notes = (
             f"main: the package index did not say what is newest ({_last_line(answer.why)}); "
             f"taking the newest of columns.toml, triton {newest.triton}.",
         )
     # A local part (+cpu) names one build; asking for the public version lets uv take whichever build is chosen later.
-    triton, torch = (versions.public(found[name]) for name in ("triton", "torch"))
+    triton, torch = (versions.public(pins[name]) for name in ("triton", "torch"))
     return Resolved(
         triton=f"triton=={triton}",
         torch=f"torch=={torch}",
@@ -223,8 +223,8 @@ def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
 
 def _newest_torch(table: Sequence[Column], uv: Uv, python_version: str) -> str:
     answer = ask(["torch"], [], uv, python_version)
-    found = pinned(answer)
-    version = versions.public(found.get("torch", columns.newest(table).torch or ""))
+    pins = pinned(answer)
+    version = versions.public(pins.get("torch", columns.newest(table).torch or ""))
     return f"torch=={version}"
 
 
@@ -243,7 +243,9 @@ def ask(
         wanted = Path(folder, "wanted.in")
         wanted.write_text("".join(f"{requirement}\n" for requirement in requirements))
         if constraints:
-            Path(folder, "constraints.in").write_text("".join(f"{one}\n" for one in constraints))
+            Path(folder, "constraints.in").write_text(
+                "".join(f"{constraint}\n" for constraint in constraints)
+            )
             arguments = [*arguments, "--constraints", "constraints.in"]
         if not deps:
             arguments = [*arguments, "--no-deps"]
@@ -264,8 +266,8 @@ def pinned(answer: Answer) -> dict[str, str]:
 
 def _wheels(path: Path) -> list[Path]:
     """The Triton wheels of a folder, newest version last."""
-    found = [wheel for wheel in path.glob("*.whl") if wheel.name.startswith("triton-")]
-    return sorted(found, key=lambda wheel: parse_wheel_filename(wheel.name)[1])
+    wheels = [wheel for wheel in path.glob("*.whl") if wheel.name.startswith("triton-")]
+    return sorted(wheels, key=lambda wheel: parse_wheel_filename(wheel.name)[1])
 
 
 def _wheel_version(path: Path) -> str:

@@ -122,10 +122,10 @@ def find_uv() -> str:
         return find_uv_bin()
     except (ImportError, FileNotFoundError):
         pass
-    found = shutil.which("uv")
-    if found is None:
+    path = shutil.which("uv")
+    if path is None:
         raise EnvironmentFailed("uv was not found. Install it: pip install uv")
-    return found
+    return path
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:

@@ -246,10 +246,10 @@ def _atom(text: str, at: int) -> tuple[list[str], int]:
             at += 2
         elif text[at] == "?":
             raise _Unread
-        found, at = _alternatives(text, at)
+        choices, at = _alternatives(text, at)
         if text[at] != ")":
             raise _Unread
-        return found, at + 1
+        return choices, at + 1
     return [char], at + 1
 
 

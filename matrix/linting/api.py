@@ -95,17 +95,17 @@ class Api:
         entry = self.entry(release, path)
         if entry is None or not entry.signature.startswith("("):
             return None
-        found = parameters(entry.signature)
+        own = parameters(entry.signature)
         keyword_only = entry.signature.partition("*, ")[2]
         if not keyword_only:
-            return found
+            return own
         after = parameters(f"({keyword_only}")
-        return {**{k: v for k, v in found.items() if k not in after}, "*": "", **after}
+        return {**{k: v for k, v in own.items() if k not in after}, "*": "", **after}
 
     def parameter_somewhere(self, path: str, name: str) -> bool:
         """Whether a function has a parameter of that name in any release."""
         parameters = (self.parameters(release, path) or {} for release in self.releases)
-        return name not in _HIDDEN and any(name in one for one in parameters)
+        return name not in _HIDDEN and any(name in signature for signature in parameters)
 
     def is_module(self, path: str) -> bool:
         """Whether it is a module in any release."""
@@ -127,16 +127,16 @@ class Api:
         """By release, the options that a launch takes on any backend."""
         return {
             release: frozenset(
-                name.rpartition(".")[2] for name in one.names if name.startswith("launch.")
+                name.rpartition(".")[2] for name in entry.names if name.startswith("launch.")
             )
-            for release, one in self.table.items()
+            for release, entry in self.table.items()
         }
 
     def fails(self, release: str, path: str) -> str:
         """How a name that is there fails to compile for every target that was tried; empty where it does not."""
         for key in self._keys(path):
             places = self.table[release].probes.get(key, {})
-            outcomes = [places[one] for one in TARGETS if one in places]
+            outcomes = [places[target] for target in TARGETS if target in places]
             if outcomes and PASS not in outcomes:
                 return outcomes[0]
         return ""

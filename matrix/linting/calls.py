@@ -80,10 +80,10 @@ class Calls(Expressions):
         return gluon.made(path)
 
     def _arguments(self, node: ast.Call) -> list[Any]:
-        found = [self.value(one) for one in node.args]
-        for one in node.keywords:
-            self.value(one.value)
-        return [*found, *([UNKNOWN] if node.keywords else [])]
+        given = [self.value(argument) for argument in node.args]
+        for keyword in node.keywords:
+            self.value(keyword.value)
+        return [*given, *([UNKNOWN] if node.keywords else [])]
 
     def _builtin(self, name: str, node: ast.Call) -> Any:
         if name.startswith("math.") and self.where is Where.KERNEL:
@@ -97,7 +97,7 @@ class Calls(Expressions):
             and isinstance(first, Builtin)
             and isinstance(arguments[-1], (list, tuple))
         ):
-            return [values.called(first.name, [one]) for one in arguments[-1]]
+            return [values.called(first.name, [element]) for element in arguments[-1]]
         if name == "inspect.signature" and isinstance(first, Ref):
             names = self.api.parameters(self.release, first.path)
             return UNKNOWN if names is None else Parameters(frozenset(names))
@@ -107,10 +107,10 @@ class Calls(Expressions):
             first, str
         ):
             return self._found_spec(name, first, node)
-        found = values.called(name, arguments)
-        if found is UNKNOWN:
+        result = values.called(name, arguments)
+        if result is UNKNOWN:
             self.uncertain += 1
-        return found
+        return result
 
     def _has_or_get(self, name: str, node: ast.Call) -> Any:
         owner, wanted = self.value(node.args[0]), self.value(node.args[1])
@@ -172,7 +172,7 @@ class Calls(Expressions):
                 error = "ImportError" if missing == whole else "ModuleNotFoundError"
                 if missing == whole and isinstance(node, ast.ImportFrom):
                     # It may stand on a later line than the module does. Python 3.9 does not say where.
-                    named = next(one for one in node.names if one.name == name)
+                    named = next(alias for alias in node.names if alias.name == name)
                     node = named if getattr(named, "lineno", node.lineno) > node.lineno else node
                 self.wrong(error, rules.of_name(missing), node, missing, "")
                 return UNKNOWN

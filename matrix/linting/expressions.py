@@ -146,8 +146,8 @@ class Expressions:
         if isinstance(node, ast.BoolOp):
             ends = not isinstance(node.op, ast.And)
             results: list[bool | None] = []
-            for one in node.values:
-                results.append(self.tested(one))
+            for operand in node.values:
+                results.append(self.tested(operand))
                 if results[-1] is ends:
                     return ends
             return None if None in results else not ends
@@ -155,17 +155,17 @@ class Expressions:
         return False if known is None and of_others(node) else known
 
     def _Name(self, node: ast.Name) -> Any:
-        found = self.scope.get(node.id)
-        if isinstance(found, Function):
-            self.reached(found, node)
+        value = self.scope.get(node.id)
+        if isinstance(value, Function):
+            self.reached(value, node)
         elif self.where is Where.KERNEL and self.names_read and not self.silent:
             python_names.read(self, node)
-        return self._known(found)
+        return self._known(value)
 
-    def _known(self, found: Any) -> Any:
-        if isinstance(found, Builtin) and found.name.endswith(".TYPE_CHECKING"):
+    def _known(self, value: Any) -> Any:
+        if isinstance(value, Builtin) and value.name.endswith(".TYPE_CHECKING"):
             return False
-        return found
+        return value
 
     def _Attribute(self, node: ast.Attribute) -> Any:
         return self.attribute(self.value(node.value), node.attr, node)
@@ -200,30 +200,30 @@ class Expressions:
 
     def _BoolOp(self, node: ast.BoolOp) -> Any:
         ends = not isinstance(node.op, ast.And)
-        found: Any = UNKNOWN
+        value: Any = UNKNOWN
         open_ = False
-        for one in node.values:
-            found = self.value(one)
-            known = truth(found)
+        for operand in node.values:
+            value = self.value(operand)
+            known = truth(value)
             if known is ends:
                 # Whatever the others are.
-                return found
+                return value
             open_ = open_ or known is None
-        return UNKNOWN if open_ else found
+        return UNKNOWN if open_ else value
 
     def _UnaryOp(self, node: ast.UnaryOp) -> Any:
-        found = self.value(node.operand)
+        operand = self.value(node.operand)
         if isinstance(node.op, ast.Not):
-            known = truth(found)
+            known = truth(operand)
             return UNKNOWN if known is None else not known
-        if isinstance(node.op, ast.USub) and isinstance(found, (int, float)):
-            return -found
+        if isinstance(node.op, ast.USub) and isinstance(operand, (int, float)):
+            return -operand
         return UNKNOWN
 
     def _BinOp(self, node: ast.BinOp) -> Any:
-        one, other = self.value(node.left), self.value(node.right)
-        if isinstance(node.op, ast.Add) and isinstance(one, list) and isinstance(other, list):
-            return one + other if len(one) + len(other) < values.LONGEST else UNKNOWN
+        left, other = self.value(node.left), self.value(node.right)
+        if isinstance(node.op, ast.Add) and isinstance(left, list) and isinstance(other, list):
+            return left + other if len(left) + len(other) < values.LONGEST else UNKNOWN
         return UNKNOWN
 
     def _IfExp(self, node: ast.IfExp) -> Any:
@@ -233,29 +233,33 @@ class Expressions:
         return values.joined([self.value(node.body), self.value(node.orelse)])
 
     def _Compare(self, node: ast.Compare) -> Any:
-        one, found, unknown = self.value(node.left), True, False
+        left, holds, unknown = self.value(node.left), True, False
         for operation, right in zip(node.ops, node.comparators, strict=True):
             other = self.value(right)
             if isinstance(operation, values.ORDER):
-                rules.letters(self, node, operation, one, other)
-            result = values.compared(operation, one, other)
+                rules.letters(self, node, operation, left, other)
+            result = values.compared(operation, left, other)
             if result is False:
-                found = False
+                holds = False
             unknown = unknown or result is UNKNOWN
-            one = other
-        return found if not found or not unknown else UNKNOWN
+            left = other
+        return holds if not holds or not unknown else UNKNOWN
 
     def _Tuple(self, node: ast.Tuple) -> Any:
-        found = tuple(self.value(one) for one in node.elts)
-        return UNKNOWN if any(isinstance(one, ast.Starred) for one in node.elts) else found
+        elements = tuple(self.value(element) for element in node.elts)
+        return (
+            UNKNOWN if any(isinstance(element, ast.Starred) for element in node.elts) else elements
+        )
 
     def _List(self, node: ast.List) -> Any:
-        found = [self.value(one) for one in node.elts]
-        return UNKNOWN if any(isinstance(one, ast.Starred) for one in node.elts) else found
+        elements = [self.value(element) for element in node.elts]
+        return (
+            UNKNOWN if any(isinstance(element, ast.Starred) for element in node.elts) else elements
+        )
 
     def _Set(self, node: ast.Set) -> Any:
-        found = [self.value(one) for one in node.elts]
-        return set(found) if values.concrete(found) and not _unhashable(found) else UNKNOWN
+        elements = [self.value(element) for element in node.elts]
+        return set(elements) if values.concrete(elements) and not _unhashable(elements) else UNKNOWN
 
     def _Dict(self, node: ast.Dict) -> Any:
         pairs = [
@@ -267,10 +271,13 @@ class Expressions:
 
     def _Slice(self, node: ast.Slice) -> Any:
         parts = [
-            None if one is None else self.value(one) for one in (node.lower, node.upper, node.step)
+            None if bound is None else self.value(bound)
+            for bound in (node.lower, node.upper, node.step)
         ]
         return (
-            slice(*parts) if all(one is None or isinstance(one, int) for one in parts) else UNKNOWN
+            slice(*parts)
+            if all(part is None or isinstance(part, int) for part in parts)
+            else UNKNOWN
         )
 
     def _Subscript(self, node: ast.Subscript) -> Any:
@@ -283,16 +290,16 @@ class Expressions:
         return values.item(owner, at)
 
     def _NamedExpr(self, node: ast.NamedExpr) -> Any:
-        found = self.value(node.value)
-        self.scope.names[node.target.id] = found
-        return found
+        value = self.value(node.value)
+        self.scope.names[node.target.id] = value
+        return value
 
     def _Lambda(self, node: ast.Lambda) -> Any:
         outer, where = self.scope, self.where
         self.scope = Scope(outer)
         arguments = node.args
-        for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self.scope.names[one.arg] = UNKNOWN
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            self.scope.names[argument.arg] = UNKNOWN
         self.where = Where.KERNEL if where is Where.KERNEL else Where.CALL
         caught, self.caught = self.caught, []
         try:
@@ -318,8 +325,8 @@ class Expressions:
                 and hasattr(node, "elt")
             ):
                 made = []
-                for one in source:
-                    self.scope.names[first.target.id] = one
+                for element in source:
+                    self.scope.names[first.target.id] = element
                     made.append(self.value(node.elt))
                 return made
             for generator in node.generators:
@@ -344,8 +351,8 @@ def of_others(node: ast.expr) -> bool:
         node = node.func
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
         return any(
-            isinstance(one, ast.Constant) and one.value in _OTHERS_NAMED
-            for one in (node.left, *node.comparators)
+            isinstance(side, ast.Constant) and side.value in _OTHERS_NAMED
+            for side in (node.left, *node.comparators)
         )
     name = getattr(node, "attr", getattr(node, "id", ""))
     return bool(_OTHERS.search(name))
@@ -353,7 +360,7 @@ def of_others(node: ast.expr) -> bool:
 
 def _catches(kinds: tuple[str, ...], error: str) -> bool:
     also = {"ModuleNotFoundError": ("ImportError",)}.get(error, ())
-    return any(one in kinds for one in (error, *also, "Exception", "BaseException"))
+    return any(name in kinds for name in (error, *also, "Exception", "BaseException"))
 
 
 def catches(kinds: tuple[str, ...], error: str) -> bool:
@@ -361,10 +368,10 @@ def catches(kinds: tuple[str, ...], error: str) -> bool:
     return _catches(kinds, error)
 
 
-def _unhashable(found: Iterator[Any] | list[Any]) -> bool:
+def _unhashable(elements: Iterator[Any] | list[Any]) -> bool:
     try:
-        for one in found:
-            hash(one)
+        for element in elements:
+            hash(element)
     except TypeError:
         return True
     return False

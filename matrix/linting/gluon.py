@@ -124,9 +124,9 @@ def _attributes(api: Any, release: str) -> frozenset[str]:
         for name, entry in names.items()
         if entry.kind == "type" and name.startswith(f"{LANGUAGE}.")
     }
-    found = {name.rpartition(".")[2] for name in names if name.rpartition(".")[0] in of_types}
+    methods = {name.rpartition(".")[2] for name in names if name.rpartition(".")[0] in of_types}
     return frozenset(
-        found | {name[len("tensor.") :] for name in names if name.startswith("tensor.")}
+        methods | {name[len("tensor.") :] for name in names if name.startswith("tensor.")}
     )
 
 
@@ -165,7 +165,7 @@ def layouts(walk: Any, node: ast.Call, path: str) -> None:
 def arguments_left_out(walk: Any, node: ast.Call, path: str, names: dict[str, str]) -> None:
     """Reports a call without an argument that this release requires, where another accepts the call unchanged."""
     if not path.startswith(f"{LANGUAGE}.") or any(
-        isinstance(one, ast.Starred) for one in node.args
+        isinstance(arg, ast.Starred) for arg in node.args
     ):
         return
     if any(word.arg is None for word in node.keywords):

@@ -114,11 +114,11 @@ def find(
     files: list[Source] = []
     unreadable: list[Unreadable] = []
     for path in sources.found([folder], left_out):
-        one = sources.read(path, path.relative_to(folder).as_posix())
-        if isinstance(one, Unreadable):
-            unreadable.append(one)
+        file = sources.read(path, path.relative_to(folder).as_posix())
+        if isinstance(file, Unreadable):
+            unreadable.append(file)
         else:
-            files.append(one)
+            files.append(file)
     project = Project(Api(table if table is not None else language_table.load()), files)
     definitions = _Definitions(files)
     guards: list[Guard] = []
@@ -128,7 +128,7 @@ def find(
             left += 1
             continue
         tests = [(leaf, code, definitions.trace(leaf, source)) for leaf, code in _tests(source)]
-        tests = [one for one in tests if one[2].kinds]
+        tests = [test for test in tests if test[2].kinds]
         if not tests:
             continue
         # Hardware tests are never evaluated: the answer is unknown here.
@@ -143,7 +143,7 @@ def find(
                     bool(trace.compares & (letters | definitions.letters(project, trace, releases))),
                 )
             )  # fmt: skip
-    unreadable += [one.broken for one in files if one.broken is not None]
+    unreadable += [source_file.broken for source_file in files if source_file.broken is not None]
     return Found(guards, unreadable, len(files) + len(unreadable), left)
 
 
@@ -169,7 +169,7 @@ def _tests(source: Source) -> Iterator[tuple[ast.expr, str]]:
             below = list(node.decorator_list)
         # Positions inside of a formatted text differ from one Python to another.
         waiting += [
-            (one, statement) for one in reversed(below) if not isinstance(one, ast.JoinedStr)
+            (child, statement) for child in reversed(below) if not isinstance(child, ast.JoinedStr)
         ]
 
 
@@ -177,15 +177,18 @@ def _leaves(test: ast.expr) -> Iterator[ast.expr]:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         yield from _leaves(test.operand)
     elif isinstance(test, ast.BoolOp):
-        for one in test.values:
-            yield from _leaves(one)
+        for value in test.values:
+            yield from _leaves(value)
     elif isinstance(test, (ast.Compare, ast.Call, ast.Name, ast.Attribute)) and not of_others(test):
         yield test
 
 
 def _compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    called = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return any(_dotted(one).rpartition(".")[2] == "jit" for one in called)
+    called = [
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for decorator in node.decorator_list
+    ]
+    return any(_dotted(name).rpartition(".")[2] == "jit" for name in called)
 
 
 def _text(node: ast.AST | None, head: str = "") -> str:
@@ -218,46 +221,48 @@ class _Definitions:
         self._locals: dict[str, dict[str, list[ast.AST]]] = {}
 
     def trace(self, test: ast.expr, source: Source) -> _Trace:
-        found = _Trace()
-        self._look(test, source, found, set(), 0)
-        return found
+        trace = _Trace()
+        self._look(test, source, trace, set(), 0)
+        return trace
 
     def letters(
         self, project: Project, trace: _Trace, releases: Sequence[str]
     ) -> set[tuple[str, int, int]]:
         """Returns the places where versions are compared as texts, in the files that a test goes back to."""
-        found: set[tuple[str, int, int]] = set()
+        places: set[tuple[str, int, int]] = set()
         for path in {path for path, _, _ in trace.compares if VERSION in trace.kinds}:
             if path not in self._letters:
-                source = next(one for one in self._by_module.values() if one.path == path)
+                source = next(
+                    candidate for candidate in self._by_module.values() if candidate.path == path
+                )
                 self._letters[path] = _values(project, source, [], releases)[1]
-            found |= self._letters[path]
-        return found
+            places |= self._letters[path]
+        return places
 
     def _look(
-        self, node: ast.AST, source: Source, found: _Trace, seen: set[tuple[str, str]], depth: int
+        self, node: ast.AST, source: Source, trace: _Trace, seen: set[tuple[str, str]], depth: int
     ) -> None:
-        for one in _outermost(node):
-            if isinstance(one, ast.Compare):
-                found.compares.add((source.path, one.lineno, one.col_offset))
-            elif isinstance(one, ast.Call):
-                if _about_triton(one, self._imports(source)):
-                    found.kinds.add(VERSION)
-            elif isinstance(one, (ast.Name, ast.Attribute)):
-                self._name(_dotted(one), source, found, seen, depth)
+        for part in _outermost(node):
+            if isinstance(part, ast.Compare):
+                trace.compares.add((source.path, part.lineno, part.col_offset))
+            elif isinstance(part, ast.Call):
+                if _about_triton(part, self._imports(source)):
+                    trace.kinds.add(VERSION)
+            elif isinstance(part, (ast.Name, ast.Attribute)):
+                self._name(_dotted(part), source, trace, seen, depth)
 
     def _name(
-        self, dotted: str, source: Source, found: _Trace, seen: set[tuple[str, str]], depth: int
+        self, dotted: str, source: Source, trace: _Trace, seen: set[tuple[str, str]], depth: int
     ) -> None:
         imports = self._imports(source)
         first, _, rest = dotted.partition(".")
         module, name = imports.get(first, ("", ""))
         whole = ".".join(filter(None, (module, name, rest))) if module else dotted
         if whole == "triton.__version__":
-            found.kinds.add(VERSION)
+            trace.kinds.add(VERSION)
             return
-        if any(whole.endswith(f".{one}") or whole == one for one in _ASKS_HARDWARE):
-            found.kinds.add(HARDWARE)
+        if any(whole.endswith(f".{ending}") or whole == ending for ending in _ASKS_HARDWARE):
+            trace.kinds.add(HARDWARE)
             return
         if (source.path, dotted) in seen or depth > _DEEPEST:
             return
@@ -271,13 +276,13 @@ class _Definitions:
             last = dotted.rpartition(".")[2]
             # torch's `x.is_cuda` and other libraries' functions are unknown.
             if not dotted.startswith("torch.cuda.is_") and last != "is_cuda":
-                found.kinds |= {VERSION} if _VERSION.search(last) else set()
+                trace.kinds |= {VERSION} if _VERSION.search(last) else set()
                 hardware = _HARDWARE.fullmatch(last) or _SHOUTED.fullmatch(last)
-                found.kinds |= {HARDWARE} if hardware else set()
+                trace.kinds |= {HARDWARE} if hardware else set()
             return
         other, values = where
         for value in values:
-            before = set(found.kinds)
+            before = set(trace.kinds)
             inner = _Trace()
             self._look(value, other, inner, seen, depth + 1)
             if inner.kinds:
@@ -285,10 +290,10 @@ class _Definitions:
                 bare_name = dotted.rpartition(".")[2]
                 function = isinstance(value, ast.FunctionDef)
                 head = f"def {bare_name}()" if function else f"{bare_name} = {_text(value)}"
-                found.made_of[f"{other.path}:{line}: {head}"] = None
-                found.made_of |= inner.made_of
-                found.compares |= inner.compares
-            found.kinds = before | inner.kinds
+                trace.made_of[f"{other.path}:{line}: {head}"] = None
+                trace.made_of |= inner.made_of
+                trace.compares |= inner.compares
+            trace.kinds = before | inner.kinds
 
     def _defined(self, dotted: str, source: Source) -> tuple[Source, list[ast.AST]] | None:
         """The file and the values of a name, through imports."""
@@ -312,7 +317,7 @@ class _Definitions:
     def _inside(self, source: Source) -> dict[str, list[ast.AST]]:
         """The questions that variables of a file's functions, and attributes of objects, are set to."""
         if source.path not in self._locals:
-            found: dict[str, list[ast.AST]] = {}
+            assigned: dict[str, list[ast.AST]] = {}
             for node in ast.walk(source.tree):
                 if isinstance(node, (ast.Assign, ast.AnnAssign)) and (
                     asked := _question(node.value)
@@ -322,14 +327,14 @@ class _Definitions:
                         if several and not _dotted(asked).endswith(_ASKS_HARDWARE):
                             # One of several return values says little about the function's tests.
                             continue
-                        for one in target.elts if isinstance(target, ast.Tuple) else [target]:
-                            if isinstance(one, (ast.Name, ast.Attribute)):
-                                found.setdefault(_dotted(one), []).append(asked)
+                        for element in target.elts if isinstance(target, ast.Tuple) else [target]:
+                            if isinstance(element, (ast.Name, ast.Attribute)):
+                                assigned.setdefault(_dotted(element), []).append(asked)
             # A name that several functions use for several things says nothing.
             self._locals[source.path] = {
                 name: values
-                for name, values in found.items()
-                if len({ast.dump(one) for one in values}) == 1
+                for name, values in assigned.items()
+                if len({ast.dump(value) for value in values}) == 1
             }
         return self._locals[source.path]
 
@@ -342,7 +347,7 @@ class _Definitions:
             imports: dict[str, tuple[str, str]] = {}
             for node in _module_level(source.tree):
                 if isinstance(node, ast.FunctionDef):
-                    if sum(isinstance(one, ast.stmt) for one in ast.walk(node)) <= _LONGEST:
+                    if sum(isinstance(inner, ast.stmt) for inner in ast.walk(node)) <= _LONGEST:
                         values.setdefault(node.name, []).append(node)
                 elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                     for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -350,13 +355,13 @@ class _Definitions:
                             values.setdefault(target.id, []).append(node.value)
             for other in ast.walk(source.tree):
                 if isinstance(other, ast.Import):
-                    for one in other.names:
-                        name = one.asname or one.name.partition(".")[0]
-                        imports[name] = (one.name if one.asname else name, "")
+                    for alias in other.names:
+                        name = alias.asname or alias.name.partition(".")[0]
+                        imports[name] = (alias.name if alias.asname else name, "")
                 elif isinstance(other, ast.ImportFrom):
                     module = source.absolute(other.module, other.level)
-                    for one in other.names:
-                        imports[one.asname or one.name] = (module, one.name)
+                    for member in other.names:
+                        imports[member.asname or member.name] = (module, member.name)
             self._known[source.path] = values, imports
         return self._known[source.path]
 
@@ -366,7 +371,7 @@ def _question(value: ast.expr | None) -> ast.AST | None:
     while isinstance(value, ast.Subscript):
         value = value.value
     if isinstance(value, ast.Call):
-        constants = [one.value for one in value.args if isinstance(one, ast.Constant)]
+        constants = [arg.value for arg in value.args if isinstance(arg, ast.Constant)]
         return value if "triton" in constants else value.func
     asks = isinstance(value, (ast.Compare, ast.BoolOp, ast.Attribute)) or (
         isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)
@@ -393,24 +398,24 @@ def _outermost(node: ast.AST) -> Iterator[ast.AST]:
     """Yields the nodes in an expression or a function; `a.b.c` only as a whole, and no annotations."""
     waiting = [node]
     while waiting:
-        one = waiting.pop()
-        yield one
-        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            waiting += one.body
-        elif isinstance(one, ast.Attribute):
-            inner: ast.AST = one
+        below = waiting.pop()
+        yield below
+        if isinstance(below, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += below.body
+        elif isinstance(below, ast.Attribute):
+            inner: ast.AST = below
             while isinstance(inner, ast.Attribute):
                 inner = inner.value
             if not isinstance(inner, ast.Name):
                 waiting.append(inner)
         else:
-            waiting += ast.iter_child_nodes(one)
+            waiting += ast.iter_child_nodes(below)
 
 
 def _about_triton(node: ast.Call, imports: Mapping[str, tuple[str, str]]) -> bool:
     """`version("triton")`, `newer("triton", …)`, `hasattr(tl, …)`."""
-    for one in node.args[:2]:
-        if isinstance(one, ast.Constant) and one.value == "triton":
+    for arg in node.args[:2]:
+        if isinstance(arg, ast.Constant) and arg.value == "triton":
             return True
     if _dotted(node.func) not in ("hasattr", "getattr") or not node.args:
         return False
@@ -438,9 +443,9 @@ def _values(
     holds: dict[int, dict[str, bool]] = {}
     letters: set[tuple[str, int, int]] = set()
 
-    def report(rule: str, found: Source, node: ast.AST, *rest: Any) -> None:
+    def report(rule: str, file: Source, node: ast.AST, *rest: Any) -> None:
         if rule == "version-string":
-            letters.add((found.path, getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
+            letters.add((file.path, getattr(node, "lineno", 1), getattr(node, "col_offset", 0)))
 
     looked: Callable[..., None] = report
     for release in releases:

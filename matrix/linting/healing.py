@@ -62,8 +62,8 @@ class Healing:
     def shim(self, release: str, rule: str, subject: str) -> str | None:
         """The shim that brings `subject` on a release."""
         for name in _keys(subject):
-            for shim, found in self._names.get(name, {}).items():
-                if release in found:
+            for shim, releases in self._names.get(name, {}).items():
+                if release in releases:
                     return shim
         for rule_of, beginning, shim in _BY_CALL:
             if rule == rule_of and subject.startswith(beginning):
@@ -73,8 +73,8 @@ class Healing:
 
 
 def _keys(subject: str) -> list[str]:
-    found = [subject]
+    names = [subject]
     for long, short in sorted(SHORT.items(), key=lambda pair: len(pair[0]), reverse=True):
         if subject.startswith(f"{long}."):
-            return [*found, short + subject[len(long) :]]
-    return found
+            return [*names, short + subject[len(long) :]]
+    return names

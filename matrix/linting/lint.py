@@ -101,18 +101,18 @@ class Project:
         self.api = api
         self.files = list(files)
         self._modules = sources.by_module(self.files)
-        for one in self.files:
-            one.own_modules = self._modules
+        for file in self.files:
+            file.own_modules = self._modules
         self._names: dict[tuple[str, str], dict[str, Any]] = {}
         self._depth = 0
 
     @cached_property
     def _defined(self) -> frozenset[str]:
         return frozenset(
-            one.name
+            node.name
             for source in self.files
-            for one in ast.walk(source.tree)
-            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for node in ast.walk(source.tree)
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         )
 
     def defines(self, name: str) -> bool:
@@ -125,16 +125,16 @@ class Project:
     @lru_cache(maxsize=None)  # noqa: B019
     def says(self, word: str) -> bool:
         """Whether the library contains a word."""
-        return any(word in one.text for one in self.files)
+        return any(word in file.text for file in self.files)
 
     def has_module(self, name: str) -> bool:
         return name in self._modules
 
     def name_in(self, module: str, name: str, release: str) -> Any:
         """Returns the value of a name in a module of the library on a release."""
-        found = self.names_in(module, release).get(name, UNKNOWN)
+        value = self.names_in(module, release).get(name, UNKNOWN)
         # A function is walked in its own file, where it is seen who calls it.
-        return found
+        return value
 
     def names_in(self, module: str, release: str) -> dict[str, Any]:
         key = (module, release)
@@ -197,15 +197,17 @@ def lint(
     folders = [path for path in paths if path.is_dir()]
     set_apart: dict[str, Apart] = {}
     for path in sources.found(paths, left_out):
-        inside = next((path.relative_to(one) for one in folders if path.is_relative_to(one)), None)
+        inside = next(
+            (path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None
+        )
         found_apart = apart.of(str(inside)) if inside is not None else None
         if found_apart is not None:
             set_apart[shown(path)] = found_apart
-        one = sources.read(path, shown(path))
-        if isinstance(one, Unreadable):
-            unreadable.append(one)
+        file = sources.read(path, shown(path))
+        if isinstance(file, Unreadable):
+            unreadable.append(file)
         else:
-            files.append(one)
+            files.append(file)
     project = Project(api, files)
     places: dict[tuple[Any, ...], _Place] = {}
     for count, source in enumerate(files):
@@ -219,26 +221,40 @@ def lint(
                 unreadable.append(Unreadable(source.path, "nested too deep to be walked"))
                 break
     count = len(files) + len(unreadable)
-    unreadable += [one.broken for one in files if one.broken is not None]
+    unreadable += [source_file.broken for source_file in files if source_file.broken is not None]
     findings = [
-        one for one in places.values() if not one.source.ignores(one.rule, one.line, one.end_line)
+        place
+        for place in places.values()
+        if not place.source.ignores(place.rule, place.line, place.end_line)
     ]
-    found = [_finding(one, api, healing, set_apart.get(one.source.path)) for one in findings]
-    found.sort(key=lambda one: (one.path, one.line, one.column, one.rule, one.subject))
+    results = [
+        _finding(place, api, healing, set_apart.get(place.source.path)) for place in findings
+    ]
+    results.sort(
+        key=lambda finding: (
+            finding.path,
+            finding.line,
+            finding.column,
+            finding.rule,
+            finding.subject,
+        )
+    )
     announced = _announced(project, releases)
-    return Result(found, unreadable, count, tuple(releases), len(places) - len(findings), announced)
+    return Result(
+        results, unreadable, count, tuple(releases), len(places) - len(findings), announced
+    )
 
 
 def _announced(project: Project, releases: Sequence[str]) -> tuple[Change, ...]:
     """The changes that the newest of the releases announces, for a library with kernels that has not set them."""
-    if not any("triton.jit" in one.text or "gluon.jit" in one.text for one in project.files):
+    if not any("triton.jit" in file.text or "gluon.jit" in file.text for file in project.files):
         return ()
     return tuple(
-        one
-        for one in announced.load()
-        if one.by in releases
-        and not any(project.says(word) for word in one.decided)
-        and (not one.concerns or any(project.says(word) for word in one.concerns))
+        change
+        for change in announced.load()
+        if change.by in releases
+        and not any(project.says(word) for word in change.decided)
+        and (not change.concerns or any(project.says(word) for word in change.concerns))
     )
 
 
@@ -281,7 +297,7 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
 
 
 def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | None) -> Finding:
-    releases = tuple(one for one in api.releases if one in place.messages)
+    releases = tuple(release for release in api.releases if release in place.messages)
     first = next(iter(place.messages.values()))
     fixed_by = {
         release: shim
@@ -289,7 +305,7 @@ def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | Non
         if (shim := healing.shim(release, place.rule, place.subject))
     }
     if place.rule == "version-string":
-        wrong = tuple(one for one in releases if place.messages[one] == "wrong already")
+        wrong = tuple(release for release in releases if place.messages[release] == "wrong already")
         releases = (*wrong, rules.NEXT)
         first = place.subject
     message = _message(place, releases, first, fixed_by, api.releases)
@@ -311,7 +327,7 @@ def _message(
             f'{message} compares letters: "3.10.0" < "3.2.0". '
             "Compare packaging.version.Version, or tuples of numbers"
         )
-        before = [one for one in releases if one != rules.NEXT]
+        before = [release for release in releases if release != rules.NEXT]
         return f"{wording}; wrong on {', '.join([*before, f'{rules.NEXT} and later'])}."
     runs = language_table.runs(releases, order)
     name = short(place.subject)
@@ -353,8 +369,8 @@ def _fixed(releases: Sequence[str], fixed_by: Mapping[str, str], order: Sequence
         by_shim.setdefault(shim, []).append(release)
     parts = [
         f"{shim}"
-        if len(found) == len(releases)
-        else f"{shim} on {language_table.runs(found, order)}"
-        for shim, found in by_shim.items()
+        if len(affected) == len(releases)
+        else f"{shim} on {language_table.runs(affected, order)}"
+        for shim, affected in by_shim.items()
     ]
     return f"crosswarp.compat fixes it ({', '.join(parts)})"

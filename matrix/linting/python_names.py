@@ -56,20 +56,24 @@ class _Globals:
         """Returns `plain`, `annotated` (as a constexpr), or empty if neither or unknown."""
         if depth > _DEEPEST or self._project.says(_ALLOWS):
             return ""
-        found = {self._of(source, one, name, depth) for one in source.bound.get(name, ())}
-        return found.pop() if len(found) == 1 else ""
+        origins = {
+            self._of(source, statement, name, depth) for statement in source.bound.get(name, ())
+        }
+        return origins.pop() if len(origins) == 1 else ""
 
     def _of(self, source: Source, statement: ast.stmt, name: str, depth: int) -> str:
         if isinstance(statement, ast.ImportFrom):
             other = self._project.module(source.absolute(statement.module, statement.level))
-            names = [one.name for one in statement.names if (one.asname or one.name) == name]
+            names = [
+                alias.name for alias in statement.names if (alias.asname or alias.name) == name
+            ]
             return self.kind(other, names[0], depth + 1) if other is not None and names else ""
         if isinstance(statement, ast.AnnAssign) and statement.value is not None:
             if ast.unparse(statement.annotation).strip("'\"").rpartition(".")[2] == "constexpr":
                 return "annotated" if self._plain(source, statement.value, depth) else ""
             return "plain" if self._plain(source, statement.value, depth) else ""
         if isinstance(statement, ast.Assign) and all(
-            isinstance(one, ast.Name) for one in statement.targets
+            isinstance(target, ast.Name) for target in statement.targets
         ):
             return "plain" if self._plain(source, statement.value, depth) else ""
         return ""
@@ -81,7 +85,7 @@ class _Globals:
         if isinstance(node, ast.UnaryOp):
             return self._plain(source, node.operand, depth)
         if isinstance(node, ast.BinOp):
-            return all(self._plain(source, one, depth) for one in (node.left, node.right))
+            return all(self._plain(source, side, depth) for side in (node.left, node.right))
         if isinstance(node, (ast.List, ast.Tuple, ast.Dict, ast.Set)):
             return True
         if isinstance(node, ast.Name):
@@ -113,7 +117,7 @@ def hooks(walk: Any, node: ast.Call, path: str) -> None:
             function = function.node
         if not isinstance(function, (ast.Lambda, ast.FunctionDef)):
             continue
-        names = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+        names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
         for at in _read_at(function, names[0]) if names else ():
             if type(walk.value(at)) is (int if by_name else str):
                 # It is called when the kernel is tuned.
@@ -159,10 +163,10 @@ def _last(node: ast.expr | None) -> str:
 
 def _read_at(function: ast.Lambda | ast.FunctionDef, name: str) -> Iterator[ast.expr]:
     """The keys and places at which a function reads its own parameter."""
-    for one in ast.walk(function):
+    for node in ast.walk(function):
         if (
-            isinstance(one, ast.Subscript)
-            and isinstance(one.value, ast.Name)
-            and one.value.id == name
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == name
         ):
-            yield one.slice
+            yield node.slice

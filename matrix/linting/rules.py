@@ -67,24 +67,24 @@ def of_name(path: str) -> str:
     return "language-name" if api_module.of_language(path) else "host-name"
 
 
-def letters(walk: Any, node: ast.Compare, operation: ast.cmpop, one: Any, other: Any) -> None:
+def letters(walk: Any, node: ast.Compare, operation: ast.cmpop, left: Any, other: Any) -> None:
     """Two versions compared by their letters."""
-    text, against = (one, other) if _spelled(one) else (other, one)
+    text, against = (left, other) if _spelled(left) else (other, left)
     if not _spelled(text) or not _is_text(against):
         return
     source = ast.unparse(node)[:100]
-    if _wrong(operation, one, other):
+    if _wrong(operation, left, other):
         walk.noted("version-string", node, source, "wrong already")
     elif text is not UNKNOWN and (later := _later(text, walk.release)) is not None:
-        sides = (later, against) if text is one else (against, later)
+        sides = (later, against) if text is left else (against, later)
         if _wrong(operation, *sides):
             walk.noted("version-string", node, source, f"from {NEXT} on")
 
 
-def _wrong(operation: ast.cmpop, one: Any, other: Any) -> bool:
+def _wrong(operation: ast.cmpop, left: Any, other: Any) -> bool:
     """Whether the letters say something else than the numbers."""
-    result = values.compared(operation, one, other)
-    right = _by_number(operation, one, other)
+    result = values.compared(operation, left, other)
+    right = _by_number(operation, left, other)
     return right is not None and result is not UNKNOWN and result != right
 
 
@@ -107,25 +107,25 @@ def _later(text: Any, release: str) -> Any:
 def _spelled(value: Any) -> bool:
     """Whether it is a version, or part of one, as letters."""
     if isinstance(value, (list, tuple)):
-        return bool(value) and all(isinstance(one, Text) for one in value)
+        return bool(value) and all(isinstance(text, Text) for text in value)
     return isinstance(value, Text)
 
 
 def _is_text(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
-        return bool(value) and all(isinstance(one, str) for one in value)
+        return bool(value) and all(isinstance(text, str) for text in value)
     return isinstance(value, str)
 
 
-def _by_number(operation: ast.cmpop, one: Any, other: Any) -> bool | None:
-    texts = [one, other]
+def _by_number(operation: ast.cmpop, left: Any, other: Any) -> bool | None:
+    texts = [left, other]
     if any(isinstance(text, (list, tuple)) for text in texts):
         texts = [".".join(text) if isinstance(text, (list, tuple)) else text for text in texts]
     numbers = [versions.parse(str(text)) for text in texts]
     if None in numbers:
         return None
-    found = values.compared(operation, numbers[0], numbers[1])
-    return found if isinstance(found, bool) else None
+    result = values.compared(operation, numbers[0], numbers[1])
+    return result if isinstance(result, bool) else None
 
 
 def arguments(walk: Any, node: ast.Call, path: str) -> None:
@@ -134,16 +134,16 @@ def arguments(walk: Any, node: ast.Call, path: str) -> None:
     if names is None or (not walk.names_checked and walk.api.has(walk.release, path) is not True):
         return
     rule = "language-argument" if api_module.of_language(path) else "host-argument"
-    everything = any(one.startswith("**") for one in names)
+    everything = any(name.startswith("**") for name in names)
     for word in node.keywords:
         if word.arg is None or word.arg in names or everything:
             continue
         if walk.api.parameter_somewhere(path, word.arg):
             written = f"{api_module.short(path)}({word.arg}=…)"
             walk.wrong("TypeError", rule, word, f"{path}({word.arg})", written)
-    if any(one.startswith("*") and one != "*" for one in names):
+    if any(name.startswith("*") and name != "*" for name in names):
         return
-    if any(isinstance(one, ast.Starred) for one in node.args):
+    if any(isinstance(arg, ast.Starred) for arg in node.args):
         return
     positional = list(names).index("*") if "*" in names else len(names)
     if len(node.args) > positional and _takes_more(walk.api, path, len(node.args)):
@@ -159,7 +159,9 @@ def _takes_more(api: Any, path: str, count: int) -> bool:
         names = api.parameters(release, path)
         if names is None:
             continue
-        if any(one.startswith("*") and not one.startswith("**") and one != "*" for one in names):
+        if any(
+            name.startswith("*") and not name.startswith("**") and name != "*" for name in names
+        ):
             return True
         if (list(names).index("*") if "*" in names else len(names)) >= count:
             return True
@@ -179,7 +181,7 @@ def launch(walk: Any, node: ast.Call, kernel: Function) -> None:
     given = kernel.node.args
     if given.kwarg is not None:
         return
-    own = {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    own = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     options = walk.api.launch_options
     for word in node.keywords:
         if word.arg is None or word.arg in own or word.arg in options[walk.release]:
@@ -199,7 +201,7 @@ def tuning(walk: Any, node: ast.FunctionDef, decorators: Sequence[str]) -> None:
     if not any(versions.within(walk.release, window) for window in _REFUSES):
         return
     given = node.args
-    own = {one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    own = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
     for index, (decorator, path) in enumerate(zip(node.decorator_list, decorators, strict=True)):
         if path not in TUNER or not isinstance(decorator, ast.Call):
             continue
@@ -211,10 +213,10 @@ def tuning(walk: Any, node: ast.FunctionDef, decorators: Sequence[str]) -> None:
         for word, value in _named_arguments(decorator):
             names = walk.value(value)
             if not isinstance(names, (list, tuple)) or not all(
-                isinstance(one, str) for one in names
+                isinstance(name, str) for name in names
             ):
                 continue
-            unknown = [one for one in names if one not in own]
+            unknown = [name for name in names if name not in own]
             if unknown:
                 rule = "autotune-key" if word == "key" else "autotune-argument-name"
                 where, walk.where = walk.where, walk_decorates(walk.where)
@@ -231,11 +233,11 @@ def walk_decorates(where: Where) -> Where:
 
 
 def _named_arguments(node: ast.Call) -> list[tuple[str, ast.expr]]:
-    found = [
+    words = [
         (word.arg, word.value)
         for word in node.keywords
         if word.arg in ("key", "reset_to_zero", "restore_value")
     ]
     if len(node.args) > 1:
-        found.append(("key", node.args[1]))
-    return [(word, value) for word, value in found if word]
+        words.append(("key", node.args[1]))
+    return [(word, value) for word, value in words if word]

@@ -99,32 +99,32 @@ class Source:
     @cached_property
     def ignored(self) -> dict[int, frozenset[str]]:
         """By line, the rules that a comment switches off there; `*` is every rule."""
-        found: dict[int, frozenset[str]] = {}
+        ignored: dict[int, frozenset[str]] = {}
         if "crosswarp:" not in self.text:
-            return found
+            return ignored
         try:
             for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
                 match = _IGNORE.search(token.string) if token.type == tokenize.COMMENT else None
                 if match:
                     names = match[1].split(",") if match[1] is not None else ["*"]
-                    found[token.start[0]] = frozenset(one.strip() for one in names)
+                    ignored[token.start[0]] = frozenset(name.strip() for name in names)
         except (tokenize.TokenError, SyntaxError):
             pass
-        return found
+        return ignored
 
     def ignores(self, rule: str, first: int, last: int) -> bool:
         """Whether a comment on one of its lines switches a rule off."""
         lines = (self.ignored.get(line, frozenset()) for line in range(first, last + 1))
-        return bool(self.ignored) and any("*" in one or rule in one for one in lines)
+        return bool(self.ignored) and any("*" in mark or rule in mark for mark in lines)
 
     @cached_property
     def lazy_annotations(self) -> bool:
         """Whether annotations are never looked at."""
         return any(
-            isinstance(one, ast.ImportFrom)
-            and one.module == "__future__"
-            and any(name.name == "annotations" for name in one.names)
-            for one in self.tree.body
+            isinstance(statement, ast.ImportFrom)
+            and statement.module == "__future__"
+            and any(name.name == "annotations" for name in statement.names)
+            for statement in self.tree.body
         )
 
     @cached_property
@@ -133,12 +133,14 @@ class Source:
 
     def references(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
         """Counts the file's references to a function from outside it."""
-        found = self._references.get(node)
-        if found is None:
+        references = self._references.get(node)
+        if references is None:
             everywhere = self._named[node.name]
-            inside = sum(_names(one)[node.name] for one in node.body) if everywhere else 0
-            found = self._references[node] = everywhere - inside
-        return found
+            inside = (
+                sum(_names(statement)[node.name] for statement in node.body) if everywhere else 0
+            )
+            references = self._references[node] = everywhere - inside
+        return references
 
     @cached_property
     def _references(self) -> dict[ast.AST, int]:
@@ -147,33 +149,35 @@ class Source:
     @cached_property
     def of_triton(self) -> frozenset[str]:
         """Names that the file may have from Triton: imported, or of a function or class that uses one of those."""
-        found = {"triton", "tl"}
+        words = {"triton", "tl"}
         used: list[tuple[str, frozenset[str]]] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
-                imported = [one for one in node.names if one.name.partition(".")[0] == "triton"]
-                found.update(one.asname or "triton" for one in imported)
+                imported = [
+                    alias for alias in node.names if alias.name.partition(".")[0] == "triton"
+                ]
+                words.update(alias.asname or "triton" for alias in imported)
             elif isinstance(node, ast.ImportFrom) and (
                 node.level
                 or (node.module or "").startswith("triton")
                 or node.module in self.own_modules
             ):
                 # The names that the library's modules re-export are not known yet.
-                found.update(one.asname or one.name for one in node.names)
+                words.update(alias.asname or alias.name for alias in node.names)
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 used.append((node.name, self.names_in(node)))
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names = frozenset(_names(node.value))
-                used += [(one.id, names) for one in targets if isinstance(one, ast.Name)]
+                used += [(target.id, names) for target in targets if isinstance(target, ast.Name)]
         grown = True
         while grown:
             grown = False
             for name, names in used:
-                if name not in found and not found.isdisjoint(names):
-                    found.add(name)
+                if name not in words and not words.isdisjoint(names):
+                    words.add(name)
                     grown = True
-        return frozenset(found)
+        return frozenset(words)
 
     def names_in(self, node: ast.AST) -> frozenset[str]:
         """Returns the names that a function uses, with the roots of its imports."""
@@ -181,18 +185,18 @@ class Source:
         if known is None:
             known = frozenset(
                 name
-                for one in ast.walk(node)
+                for child in ast.walk(node)
                 for name in (
-                    [one.id]
-                    if isinstance(one, ast.Name)
-                    else [each.name.partition(".")[0] for each in one.names]
-                    if isinstance(one, ast.Import)
-                    else [(one.module or "").partition(".")[0]]
-                    if isinstance(one, ast.ImportFrom)
-                    else [one.value]
-                    if isinstance(one, ast.Constant)
-                    and isinstance(one.value, str)
-                    and len(one.value) < 50
+                    [child.id]
+                    if isinstance(child, ast.Name)
+                    else [each.name.partition(".")[0] for each in child.names]
+                    if isinstance(child, ast.Import)
+                    else [(child.module or "").partition(".")[0]]
+                    if isinstance(child, ast.ImportFrom)
+                    else [child.value]
+                    if isinstance(child, ast.Constant)
+                    and isinstance(child.value, str)
+                    and len(child.value) < 50
                     else []
                 )
             )
@@ -218,20 +222,20 @@ class Source:
 
 
 def _bound(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    found: dict[str, list[ast.stmt]] = {}
-    for one in _statements(tree.body):
-        for name in _sets(one):
-            found.setdefault(name, []).append(one)
-    return found
+    bound: dict[str, list[ast.stmt]] = {}
+    for statement in _statements(tree.body):
+        for name in _sets(statement):
+            bound.setdefault(name, []).append(statement)
+    return bound
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    for one in body:
-        yield one
-        if isinstance(one, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
+    for statement in body:
+        yield statement
+        if isinstance(statement, (ast.If, ast.For, ast.While, ast.With, ast.Try)):
             for part in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(one, part, []))
-            for handler in getattr(one, "handlers", []):
+                yield from _statements(getattr(statement, part, []))
+            for handler in getattr(statement, "handlers", []):
                 yield from _statements(handler.body)
 
 
@@ -239,8 +243,8 @@ def _sets(node: ast.stmt) -> Iterator[str]:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield node.name
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        for one in node.names:
-            yield one.asname or one.name.partition(".")[0]
+        for name in node.names:
+            yield name.asname or name.name.partition(".")[0]
     elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For)):
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for inner in ast.walk(target):
@@ -250,9 +254,9 @@ def _sets(node: ast.stmt) -> Iterator[str]:
 
 def _names(tree: ast.AST) -> Counter[str]:
     return Counter(
-        one.id
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
     )
 
 
@@ -265,13 +269,13 @@ def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
     files: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            for one in _below(path):
-                inside = one.relative_to(path).as_posix()
+            for file in _below(path):
+                inside = file.relative_to(path).as_posix()
                 if not any(
                     fnmatchcase(inside, glob) or fnmatchcase(inside, f"{glob}/*")
                     for glob in left_out
                 ):
-                    files[one] = None
+                    files[file] = None
         elif path.exists():
             files[path] = None
         else:
@@ -283,7 +287,7 @@ def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
 
 def _below(folder: Path) -> Iterator[Path]:
     for top, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if one not in _LEFT_OUT)
+        folders[:] = sorted(folder_name for folder_name in folders if folder_name not in _LEFT_OUT)
         for name in sorted(files):
             if name.endswith(".py"):
                 yield Path(top, name)
@@ -316,7 +320,7 @@ def read(path: Path, shown: str) -> Source | Unreadable:
 def _too_deep(tree: ast.AST) -> bool:
     level: list[ast.AST] = [tree]
     for _ in range(DEEPEST):
-        level = [child for one in level for child in ast.iter_child_nodes(one)]
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
         if not level:
             return False
     return True
@@ -325,7 +329,7 @@ def _too_deep(tree: ast.AST) -> bool:
 def by_module(files: Iterable[Source]) -> dict[str, Source]:
     """Files by each name under which they are imported."""
     files = list(files)
-    return {one.short: one for one in files} | {one.module: one for one in files}
+    return {file.short: file for file in files} | {file.module: file for file in files}
 
 
 def _module(path: Path) -> tuple[str, str, bool]:
@@ -347,7 +351,7 @@ def _module(path: Path) -> tuple[str, str, bool]:
                 unbroken = packages
     own = [] if package else [path.stem]
     full, short = (
-        ".".join([*(one.name for one in reversed(folders[:count])), *own]) or path.stem
+        ".".join([*(package.name for package in reversed(folders[:count])), *own]) or path.stem
         for count in (packages, unbroken)
     )
     return full, short, package

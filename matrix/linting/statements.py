@@ -28,12 +28,12 @@ class Statements(Calls):
     # Each returns whether the next statement is reached.
 
     def block(self, statements: Sequence[ast.stmt]) -> bool:
-        return all(self.statement(one) for one in statements)
+        return all(self.statement(statement) for statement in statements)
 
     def statement(self, node: ast.stmt) -> bool:
-        found = getattr(self, f"_{type(node).__name__}", None)
-        if found is not None and isinstance(node, ast.stmt):
-            return found(node) is not False
+        method = getattr(self, f"_{type(node).__name__}", None)
+        if method is not None and isinstance(node, ast.stmt):
+            return method(node) is not False
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child)
@@ -45,8 +45,8 @@ class Statements(Calls):
         return not (isinstance(called, (ast.Name, ast.Attribute)) and ast.unparse(called) in _ENDS)
 
     def _Return(self, node: ast.Return) -> bool:
-        found = self.value(node.value) if node.value else None
-        self._returned.append(found)
+        value = self.value(node.value) if node.value else None
+        self._returned.append(value)
         return False
 
     def _Raise(self, node: ast.Raise) -> bool:
@@ -100,17 +100,17 @@ class Statements(Calls):
 
     def _With(self, node: ast.With) -> bool:
         kinds: list[str] = []
-        for one in node.items:
-            found = one.context_expr
+        for item in node.items:
+            context = item.context_expr
             if (
-                isinstance(found, ast.Call)
-                and getattr(found.func, "attr", getattr(found.func, "id", "")) == "suppress"
+                isinstance(context, ast.Call)
+                and getattr(context.func, "attr", getattr(context.func, "id", "")) == "suppress"
             ):
-                kinds += [_named(kind) for kind in found.args]
+                kinds += [_named(kind) for kind in context.args]
             else:
-                self.value(found)
-            if one.optional_vars is not None:
-                self._bind(one.optional_vars, UNKNOWN)
+                self.value(context)
+            if item.optional_vars is not None:
+                self._bind(item.optional_vars, UNKNOWN)
         if not kinds:
             return self.block(node.body)
         self.caught.append(tuple(kinds))
@@ -128,7 +128,7 @@ class Statements(Calls):
     _AsyncWith = _With
 
     def _Try(self, node: ast.Try) -> bool:
-        handlers = [(_kinds(one), one) for one in node.handlers]
+        handlers = [(_kinds(clause), clause) for clause in node.handlers]
         before = dict(self.scope.names)
         ends: list[dict[str, Any]] = []
         raised: Raised | None = None
@@ -170,70 +170,70 @@ class Statements(Calls):
         if len(ends) == 1:
             return ends[0]
         first, *others = ends
-        found = {}
-        for name in {name for one in ends for name in one}:
+        joined = {}
+        for name in {name for end in ends for name in end}:
             value = first.get(name, UNKNOWN)
             # Most names are unchanged.
-            same = all(one.get(name, UNKNOWN) is value for one in others)
-            found[name] = value if same else self._joined([one.get(name, UNKNOWN) for one in ends])
-        return found
+            same = all(other.get(name, UNKNOWN) is value for other in others)
+            joined[name] = value if same else self._joined([end.get(name, UNKNOWN) for end in ends])
+        return joined
 
-    def _joined(self, found: Sequence[Any]) -> Any:
+    def _joined(self, ends: Sequence[Any]) -> Any:
         """One value for several: a module of Triton's beside None and unknown values, such as placeholders."""
-        known = [one for one in found if one is not UNKNOWN and one is not None]
+        known = [value for value in ends if value is not UNKNOWN and value is not None]
         module = known[0] if known else None
         if isinstance(module, Ref) and self.api.is_module(module.path):
             return values.joined(known)
-        return values.joined(found)
+        return values.joined(ends)
 
     # Names
 
     def _Assign(self, node: ast.Assign) -> None:
-        found = self.value(node.value)
+        value = self.value(node.value)
         for target in node.targets:
-            self._bind(target, found)
+            self._bind(target, value)
 
     def _AnnAssign(self, node: ast.AnnAssign) -> None:
-        found = self.value(node.value) if node.value is not None else UNKNOWN
+        value = self.value(node.value) if node.value is not None else UNKNOWN
         if not self.source.lazy_annotations:
             self.value(node.annotation)
-        self._bind(node.target, found)
+        self._bind(node.target, value)
 
     def _AugAssign(self, node: ast.AugAssign) -> None:
         self.value(node.value)
         self._bind(node.target, UNKNOWN)
 
-    def _bind(self, target: ast.expr, found: Any) -> None:
+    def _bind(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Name):
-            self.scope.names[target.id] = found
+            self.scope.names[target.id] = value
         elif isinstance(target, (ast.Tuple, ast.List)):
-            known = isinstance(found, (list, tuple)) and len(found) == len(target.elts)
-            for index, one in enumerate(target.elts):
-                self._bind(one, found[index] if known else UNKNOWN)
+            known = isinstance(value, (list, tuple)) and len(value) == len(target.elts)
+            for index, element in enumerate(target.elts):
+                self._bind(element, value[index] if known else UNKNOWN)
         elif isinstance(target, ast.Starred):
             self._bind(target.value, UNKNOWN)
         else:
             self.value(target)
 
     def _Import(self, node: ast.Import) -> None:
-        for one in node.names:
-            found = self.imported(one.name, node)
-            if one.asname:
-                self.scope.names[one.asname] = found
-            elif found is not UNKNOWN or "." not in one.name:
-                top = one.name.partition(".")[0]
-                self.scope.names[top] = self.imported(top, node) if "." in one.name else found
+        for alias in node.names:
+            module = self.imported(alias.name, node)
+            if alias.asname:
+                self.scope.names[alias.asname] = module
+            elif module is not UNKNOWN or "." not in alias.name:
+                top = alias.name.partition(".")[0]
+                self.scope.names[top] = self.imported(top, node) if "." in alias.name else module
 
     def _ImportFrom(self, node: ast.ImportFrom) -> None:
         path = self.source.absolute(node.module, node.level)
-        for one in node.names:
-            if one.name == "*":
+        for alias in node.names:
+            if alias.name == "*":
                 if path.partition(".")[0] == "triton":
                     self.imported(path, node)
                 self.scope.names.update(self.project.names_in(path, self.release))
             else:
-                found = self.imported_from(path, one.name, node)
-                self.scope.names[one.asname or one.name] = found
+                value = self.imported_from(path, alias.name, node)
+                self.scope.names[alias.asname or alias.name] = value
 
 
 def _named(node: ast.expr) -> str:
@@ -244,4 +244,4 @@ def _kinds(handler: ast.ExceptHandler) -> tuple[str, ...]:
     if handler.type is None:
         return ("BaseException",)
     nodes = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    return tuple(_named(one) for one in nodes)
+    return tuple(_named(node) for node in nodes)

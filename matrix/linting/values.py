@@ -94,8 +94,8 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
-    ast.In: lambda one, other: one in other,
-    ast.NotIn: lambda one, other: one not in other,
+    ast.In: lambda element, other: element in other,
+    ast.NotIn: lambda element, other: element not in other,
 }
 _OPERATOR: Mapping[str, type[ast.cmpop]] = {
     "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE, "eq": ast.Eq, "ne": ast.NotEq,
@@ -107,28 +107,30 @@ _CONCRETE = (str, int, float, bool, bytes, type(None), list, tuple, dict, set, v
 def concrete(value: Any) -> bool:
     """Whether all of a value is known."""
     if isinstance(value, (list, tuple, set)):
-        return all(concrete(one) for one in value)
+        return all(concrete(element) for element in value)
     if isinstance(value, dict):
-        return all(concrete(one) for one in (*value.keys(), *value.values()))
+        return all(concrete(element) for element in (*value.keys(), *value.values()))
     return isinstance(value, _CONCRETE)
 
 
-def compared(operation: ast.cmpop, one: Any, other: Any) -> Any:
+def compared(operation: ast.cmpop, left: Any, other: Any) -> Any:
     if isinstance(operation, (ast.In, ast.NotIn)) and isinstance(other, Parameters):
         other = other.names
-        if not isinstance(one, str):
+        if not isinstance(left, str):
             return UNKNOWN
     elif isinstance(operation, (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
         # A function, a module or a class is not None.
         kinds = (Ref, Module, Builtin, Function)
-        if (isinstance(one, kinds) and other is None) or (one is None and isinstance(other, kinds)):
+        if (isinstance(left, kinds) and other is None) or (
+            left is None and isinstance(other, kinds)
+        ):
             return isinstance(operation, (ast.IsNot, ast.NotEq))
-        if not (concrete(one) and concrete(other)):
+        if not (concrete(left) and concrete(other)):
             return UNKNOWN
-    elif not (concrete(one) and concrete(other)):
+    elif not (concrete(left) and concrete(other)):
         return UNKNOWN
     try:
-        return bool(_COMPARE[type(operation)](one, other))
+        return bool(_COMPARE[type(operation)](left, other))
     except Exception:
         return UNKNOWN
 
@@ -139,8 +141,8 @@ def attribute(value: Any, name: str) -> Any:
         *("major", "minor", "micro", "release", "base_version", "public", "is_prerelease"),
         *("is_devrelease", "local"),
     ):
-        found = getattr(value, name)
-        return Text(found) if isinstance(found, str) else found
+        result = getattr(value, name)
+        return Text(result) if isinstance(result, str) else result
     if isinstance(value, Parameters) and name == "parameters":
         return value
     return UNKNOWN
@@ -148,7 +150,7 @@ def attribute(value: Any, name: str) -> Any:
 
 def method(value: Any, name: str, arguments: list[Any]) -> Any:
     """`value.name(*arguments)` of texts and lists."""
-    if not all(concrete(one) for one in (value, *arguments)):
+    if not all(concrete(argument) for argument in (value, *arguments)):
         return UNKNOWN
     try:
         if isinstance(value, str) and name in ("split", "rsplit", "partition", "rpartition"):
@@ -159,13 +161,13 @@ def method(value: Any, name: str, arguments: list[Any]) -> Any:
             *("startswith", "endswith", "strip", "lstrip", "rstrip", "lower", "upper"),
             *("isdigit", "removeprefix", "removesuffix", "replace"),
         ):
-            if len(value) + sum(len(str(one)) for one in arguments) > LONGEST // 10:
+            if len(value) + sum(len(str(argument)) for argument in arguments) > LONGEST // 10:
                 return UNKNOWN
-            found = getattr(str(value), name)(*arguments)
-            return Text(found) if isinstance(found, str) and isinstance(value, Text) else found
+            result = getattr(str(value), name)(*arguments)
+            return Text(result) if isinstance(result, str) and isinstance(value, Text) else result
         if isinstance(value, dict) and name in ("keys", "get", "items", "values"):
-            found = getattr(value, name)(*arguments)
-            return found if name == "get" else list(found)
+            result = getattr(value, name)(*arguments)
+            return result if name == "get" else list(result)
     except Exception:
         pass
     return UNKNOWN
@@ -174,10 +176,10 @@ def method(value: Any, name: str, arguments: list[Any]) -> Any:
 def item(value: Any, at: Any) -> Any:
     """`value[at]`; `at` may be a slice."""
     try:
-        found = value[at]
+        element = value[at]
     except Exception:
         return UNKNOWN
-    return Text(found) if isinstance(value, Text) else found
+    return Text(element) if isinstance(value, Text) else element
 
 
 def called(name: str, arguments: list[Any]) -> Any:
@@ -187,11 +189,11 @@ def called(name: str, arguments: list[Any]) -> Any:
         "packaging.version.Version",
         "pkg_resources.parse_version",
     ):
-        found = (
+        result = (
             versions.parse(arguments[0]) if arguments and isinstance(arguments[0], str) else None
         )
-        return UNKNOWN if found is None else found
-    if not all(concrete(one) for one in arguments):
+        return UNKNOWN if result is None else result
+    if not all(concrete(argument) for argument in arguments):
         return UNKNOWN
     if name.startswith("operator."):
         kind = _OPERATOR.get(name.partition(".")[2])
@@ -212,9 +214,9 @@ def called(name: str, arguments: list[Any]) -> Any:
 
 def joined(values: Iterable[Any]) -> Any:
     """Returns a name's value after one of several branches: known where all agree."""
-    found = list(values)
-    first = found[0]
-    for other in found[1:]:
+    known = list(values)
+    first = known[0]
+    for other in known[1:]:
         same = first is other or (
             type(first) is type(other) and not isinstance(first, Function) and _equal(first, other)
         )
@@ -223,8 +225,8 @@ def joined(values: Iterable[Any]) -> Any:
     return first
 
 
-def _equal(one: Any, other: Any) -> bool:
+def _equal(left: Any, other: Any) -> bool:
     try:
-        return bool(one == other)
+        return bool(left == other)
     except Exception:
         return False

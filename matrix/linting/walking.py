@@ -48,17 +48,17 @@ class Walker(Statements):
             self._function(*self._waiting.pop(0))
 
     def _FunctionDef(self, node: ast.FunctionDef) -> None:
-        decorators = [self._decorator(one) for one in node.decorator_list]
+        decorators = [self._decorator(decorator) for decorator in node.decorator_list]
         arguments = node.args
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if default is not None:
                 self.value(default)
         if not self.source.lazy_annotations:
-            for one in _parameters(node):
-                if one.annotation is not None:
-                    self.value(one.annotation)
-        jitted = [one in JIT for one in decorators]
-        in_gluon = any(one in gluon.JIT for one in decorators)
+            for parameter in _parameters(node):
+                if parameter.annotation is not None:
+                    self.value(parameter.annotation)
+        jitted = [decorator in JIT for decorator in decorators]
+        in_gluon = any(decorator in gluon.JIT for decorator in decorators)
         function = Function(node, self.scope, any(jitted), in_gluon, self.source)
         if function.kernel:
             rules.tuning(self, node, decorators)
@@ -81,14 +81,14 @@ class Walker(Statements):
             if isinstance(node, ast.Call):
                 self.value(node)
                 node = node.func
-            found = self.value(node)
+            value = self.value(node)
         finally:
             self.where = where
         return (
-            found.path
-            if isinstance(found, Ref)
-            else found.name
-            if isinstance(found, Builtin)
+            value.path
+            if isinstance(value, Ref)
+            else value.name
+            if isinstance(value, Builtin)
             else ""
         )
 
@@ -97,16 +97,20 @@ class Walker(Statements):
         known = [
             *JIT,
             *(
-                f"triton{inside}.{one}"
-                for one in _TUNERS
+                f"triton{inside}.{tuner}"
+                for tuner in _TUNERS
                 for inside in ("", ".runtime", ".runtime.autotuner")
             ),
         ]
-        return all(one in (known if kernel else _PLAIN) for one in decorators)
+        return all(decorator in (known if kernel else _PLAIN) for decorator in decorators)
 
     def _ClassDef(self, node: ast.ClassDef) -> None:
-        for one in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
-            self.value(one)
+        for expression in (
+            *node.decorator_list,
+            *node.bases,
+            *(word.value for word in node.keywords),
+        ):
+            self.value(expression)
         outer, in_class = self.scope, self._in_class
         # A method does not see the names of its class.
         self.scope, self._in_class = Scope(outer), True
@@ -138,8 +142,8 @@ class Walker(Statements):
         self.where = Where.KERNEL if function.kernel else Where.CALL
         self.in_gluon = function.gluon
         self.caught, self._in_class, self._returned = [], False, []
-        for one in _parameters(function.node):
-            self.scope.names[one.arg] = UNKNOWN
+        for parameter in _parameters(function.node):
+            self.scope.names[parameter.arg] = UNKNOWN
         try:
             if function.kernel and versions.within(self.release, _LOOKS_AT_ALL):
                 self._all_names(function.node)
@@ -159,20 +163,20 @@ class Walker(Statements):
     ) -> None:
         """Yields every attribute that a kernel names, even in branches never taken; or only those of modules."""
         own = {
-            one.id
-            for one in ast.walk(node)
-            if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load)
+            child.id
+            for child in ast.walk(node)
+            if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load)
         }
         self.names_read = False
         for statement in node.body:
-            for one in ast.walk(statement):
+            for inner in ast.walk(statement):
                 if (
-                    isinstance(one, ast.Attribute)
-                    and (first := _first(one))
+                    isinstance(inner, ast.Attribute)
+                    and (first := _first(inner))
                     and first.id not in own
-                    and not (of_modules and self._in_a_language(one))
+                    and not (of_modules and self._in_a_language(inner))
                 ):
-                    self.value(one)
+                    self.value(inner)
         self.names_read = True
 
     def _in_a_language(self, node: ast.Attribute) -> bool:
@@ -189,17 +193,20 @@ class Walker(Statements):
     def _path(self, node: ast.expr) -> str | None:
         """Returns Triton's full name for a dotted name, by the names in scope; None if there is none."""
         if isinstance(node, ast.Name):
-            found = self.scope.get(node.id)
-            return found.path if isinstance(found, Ref) else None
+            value = self.scope.get(node.id)
+            return value.path if isinstance(value, Ref) else None
         inside = self._path(node.value) if isinstance(node, ast.Attribute) else None
         return None if inside is None else f"{inside}.{node.attr}"  # type: ignore[attr-defined]
 
     def value_of_call(self, function: Function, arguments: list[Any]) -> Any:
         """Returns the result of a library function, if every branch returns the same."""
         given = function.node.args
-        names = [one.arg for one in (*given.posonlyargs, *given.args)]
+        names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
         source = function.source or self.source
-        about = any(one == "triton" or isinstance(one, (Ref, values.Text)) for one in arguments)
+        about = any(
+            argument == "triton" or isinstance(argument, (Ref, values.Text))
+            for argument in arguments
+        )
         if not about and source.of_triton.isdisjoint(source.names_in(function.node)):
             # Nothing in it depends on the release.
             self.uncertain += 1
@@ -225,8 +232,8 @@ class Walker(Statements):
         self._evaluating.append(id(function.node))
         try:
             on = self.block(function.node.body)
-            found = [*self._returned, *([None] if on else [])]
-            value = values.joined(found) if found else UNKNOWN
+            returned = [*self._returned, *([None] if on else [])]
+            value = values.joined(returned) if returned else UNKNOWN
         except Raised:
             self.uncertain += 1
             value = UNKNOWN
@@ -245,5 +252,7 @@ def _first(node: ast.expr) -> ast.Name | None:
 
 def _parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
     given = node.args
-    found = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    return found + [one for one in (given.vararg, given.kwarg) if one is not None]
+    arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+    return arguments + [
+        argument for argument in (given.vararg, given.kwarg) if argument is not None
+    ]
