@@ -225,7 +225,7 @@ def read(path: Union[str, Path], kind: Type[A], needed: Sequence[str] = ()) -> A
 
 def _made(kind: Type[A], given: Mapping[str, Any]) -> A:
     hints = get_type_hints(kind)
-    unknown = sorted(given.keys() - {one.name for one in fields(kind)})  # type: ignore[arg-type]
+    unknown = sorted(given.keys() - {attribute.name for attribute in fields(kind)})  # type: ignore[arg-type]
     if unknown:
         msg = f"{', '.join(unknown)}: not known here. The two sides are of different releases of crosswarp"
         raise ValueError(msg)

@@ -63,6 +63,6 @@ def huge_pages() -> int:
 def _written() -> Iterator[Tuple[int, int]]:
     with open(f"/proc/{os.getpid()}/maps", encoding="ascii", errors="replace") as maps:
         for line in maps:
-            found = _WRITTEN.match(line.rstrip("\n"))
-            if found is not None:
-                yield int(found[1], 16), int(found[2], 16)
+            match = _WRITTEN.match(line.rstrip("\n"))
+            if match is not None:
+                yield int(match[1], 16), int(match[2], 16)

@@ -39,19 +39,19 @@ def is_clean(value: Any, depth: int = MAX_DEPTH) -> bool:
         if len(names) > MAX_TEXT or not names.isascii():
             return False
         value = value.values()
-    for one in value:
-        kind = type(one)
+    for element in value:
+        kind = type(element)
         if kind is int:
-            if not -_LARGEST <= one < _LARGEST:
+            if not -_LARGEST <= element < _LARGEST:
                 return False
         elif kind is str:
-            if len(one) > MAX_TEXT or not one.isascii():
+            if len(element) > MAX_TEXT or not element.isascii():
                 return False
         elif kind is float:
-            if not math.isfinite(one):
+            if not math.isfinite(element):
                 return False
         elif kind is dict or kind is list:
-            if not is_clean(one, depth - 1):
+            if not is_clean(element, depth - 1):
                 return False
     return True
 
@@ -74,14 +74,14 @@ def _clean(value: Any, inside: Tuple[int, ...], left: List[int]) -> Any:
         if not isinstance(value, (Mapping, list, tuple, set, frozenset)):
             return text_of(value)
         if isinstance(value, Mapping):
-            found = {}
+            cleaned = {}
             for key in value:
                 left[0] -= 1
-                found[text_of(key)] = _clean(value[key], inside, left)
+                cleaned[text_of(key)] = _clean(value[key], inside, left)
                 if left[0] <= 0:
-                    found[LEFT_OUT] = LEFT_OUT
+                    cleaned[LEFT_OUT] = LEFT_OUT
                     break
-            return found
+            return cleaned
         entries = []
         for item in value:
             left[0] -= 1

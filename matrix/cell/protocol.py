@@ -168,26 +168,27 @@ class Senseless:
 
 Event = Union[Session, Target, Note, Start, End, Taken, Cell, Name, Probe, Done]
 _EVENTS: Dict[str, Type[Any]] = {
-    one.EVENT: one for one in (Session, Target, Note, Start, End, Taken, Cell, Name, Probe, Done)
+    event.EVENT: event
+    for event in (Session, Target, Note, Start, End, Taken, Cell, Name, Probe, Done)
 }
 
 
 def line(event: Event) -> str:
     """Return the event as a line of ASCII, with its newline. The contents of all fields become plain data."""
-    found = {one.name: clean(getattr(event, one.name)) for one in fields(event)}
-    return json.dumps({"event": event.EVENT, **found}, ensure_ascii=True, allow_nan=False) + "\n"
+    values = {attribute.name: clean(getattr(event, attribute.name)) for attribute in fields(event)}
+    return json.dumps({"event": event.EVENT, **values}, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def read(data: bytes) -> Union[Event, Senseless]:
     """Return the event of a line. Never raises, for any contents of the line."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"))
-        if not isinstance(found, dict):
+        content = json.loads(data.decode("utf-8", "replace"))
+        if not isinstance(content, dict):
             raise read_as.Refused("not a JSON object with an event")
-        kind = _EVENTS.get(found["event"]) if isinstance(found.get("event"), str) else None
+        kind = _EVENTS.get(content["event"]) if isinstance(content.get("event"), str) else None
         if kind is None:
             raise read_as.Refused("no event that there is")
-        return kind(**_values(kind, found))
+        return kind(**_values(kind, content))
     except (ValueError, RecursionError) as error:
         return senseless(data, str(error))
 
@@ -196,14 +197,14 @@ def senseless(data: bytes, why: str) -> Senseless:
     return Senseless(clean_text(why[:200]), clean_text(data[:200].decode("utf-8", "replace")))
 
 
-def _values(kind: Type[Any], found: Dict[str, Any]) -> Dict[str, Any]:
+def _values(kind: Type[Any], content: Dict[str, Any]) -> Dict[str, Any]:
     values = {}
-    for one in fields(kind):
-        if one.name in found:
+    for attribute in fields(kind):
+        if attribute.name in content:
             try:
-                values[one.name] = one.metadata["read"](found[one.name])
+                values[attribute.name] = attribute.metadata["read"](content[attribute.name])
             except read_as.Refused as error:
-                raise read_as.Refused(f"{kind.EVENT}: {one.name}: {error}") from None
-        elif one.default is MISSING and one.default_factory is MISSING:
-            raise read_as.Refused(f"{kind.EVENT}: no {one.name}")
+                raise read_as.Refused(f"{kind.EVENT}: {attribute.name}: {error}") from None
+        elif attribute.default is MISSING and attribute.default_factory is MISSING:
+            raise read_as.Refused(f"{kind.EVENT}: no {attribute.name}")
     return values

@@ -42,10 +42,10 @@ def flattened(handed: Handed) -> List[Argument]:
         ValueError: they do not fit the kernel's signature.
     """
     metas = iter(_metadata(handed, "tensordesc_meta") or ())
-    found: List[Argument] = []
+    arguments: List[Argument] = []
     for name, kind, value in _pairs(handed):
-        found += _one(name, kind, value, metas)
-    return found
+        arguments += _one(name, kind, value, metas)
+    return arguments
 
 
 def _pairs(handed: Handed) -> Iterator[Tuple[str, Any, Any]]:
@@ -134,11 +134,11 @@ def scratch(handed: Handed, count: int, blocks: int) -> List[Argument]:
     Raises:
         RuntimeError: Triton's own, where memory is needed and no allocator was set.
     """
-    found = []
+    buffers = []
     for which, allocator in (("global", "_allocator"), ("profile", "_profile_allocator"))[:count]:
         size = int(_metadata(handed, f"{which}_scratch_size") or 0)
         if size == 0:
-            found.append(Argument(f"{which} scratch", 0))
+            buffers.append(Argument(f"{which} scratch", 0))
             continue
         from triton.runtime import _allocation
 
@@ -152,11 +152,11 @@ def scratch(handed: Handed, count: int, blocks: int) -> List[Argument]:
 
             allocate = driver.active.allocate_default_profile_scratch
         buffer = allocate(size * blocks, align, 0)
-        found.append(Argument(f"{which} scratch", buffer.data_ptr(), buffer))
-    if count > len(found):
+        buffers.append(Argument(f"{which} scratch", buffer.data_ptr(), buffer))
+    if count > len(buffers):
         msg = f"{count} parameters of the PTX have no argument: {handed.function.name}"
         raise ValueError(msg)
-    return found
+    return buffers
 
 
 def blocks_in_a_cluster(handed: Handed) -> int:

@@ -71,11 +71,11 @@ class EveryConfiguration(ConfigLog):
                     verdicts[key] = whole
                 else:
                     verdicts[key] = self._with({**chosen, place: config}, launch)
-            found = verdicts[key]
-            self._finished(name, _merged(found, compiled))
-            if found.outcome in ("crash", "timeout"):
+            verdict = verdicts[key]
+            self._finished(name, _merged(verdict, compiled))
+            if verdict.outcome in ("crash", "timeout"):
                 # A device would not live to try another.
-                self.fatal = self.fatal or found
+                self.fatal = self.fatal or verdict
         return whole
 
     def _with(self, choices: Dict[int, str], launch: Callable[[], Verdict]) -> Verdict:
@@ -102,8 +102,8 @@ class EveryConfiguration(ConfigLog):
         super()._watch_function(tuner)
 
     def _place(self, tuner: Any) -> int:
-        for place, one in enumerate(self._tuners):
-            if one is tuner:
+        for place, other in enumerate(self._tuners):
+            if other is tuner:
                 return place
         self._tuners.append(tuner)
         return len(self._tuners) - 1

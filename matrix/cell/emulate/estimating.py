@@ -64,13 +64,13 @@ class Estimates:
     @staticmethod
     def _made(blocks: List[Any], counted: Any, launched: Any, chip: Any) -> Dict[str, Any]:
         try:
-            found = estimate.estimated(blocks, counted, launched, chip)
+            figures = estimate.estimated(blocks, counted, launched, chip)
         except estimate.NoFlow as error:
             return {"not_estimated": f"the machine code was not understood: {error}"}
-        found.update(registers=launched.registers, stack=launched.stack)
+        figures.update(registers=launched.registers, stack=launched.stack)
         if chip.rates.guessed:
-            found["guessed"] = chip.rates.guessed
-        return {"estimate": found}
+            figures["guessed"] = chip.rates.guessed
+        return {"estimate": figures}
 
     def _code(self, cubin: bytes) -> Union[List[Any], str]:
         """The blocks of a binary; else why there are none."""

@@ -192,13 +192,13 @@ class Machine:
         """Keep the counts of a launch; identical launches are kept once, with `times`."""
         if not counted or len(self._counted) > MOST_COUNTED:
             return
-        one = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
-        one["grid"] = list(handed.grid)
+        entry = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
+        entry["grid"] = list(handed.grid)
         for kept in self._counted:
-            if {**one, "times": kept["times"]} == kept:
+            if {**entry, "times": kept["times"]} == kept:
                 kept["times"] += 1
                 return
-        self._counted.append({**one, "times": 1})
+        self._counted.append({**entry, "times": 1})
 
     def _sanitized(self, handed, program, grid, handed_over, values, options) -> None:
         results: List[Any] = []
@@ -208,35 +208,35 @@ class Machine:
             hands_out = sanitizer.hands_out_amd(program.kernel)
         else:
             hands_out = sanitizer.hands_out(program.entry().kernel)
-        found = run(
+        findings = run(
             program, grid, values, _tensors(handed_over), unwritten=self.allocated.looked(), result=results, **options
         )  # fmt: skip
         self._instructions += sum(result.instructions for result in results)
         self.handed_out |= hands_out
-        if found:
-            self.failed = _fault(found, _name(handed))
+        if findings:
+            self.failed = _fault(findings, _name(handed))
             raise NotExecuted(self.failed.message, self.failed)
 
 
 def _tensors(handed_over: Sequence[arguments.Argument]) -> List[sanitizer.Tensor]:
     """The memory of a launch: each argument's own tensor, and whole storages where only an address is known."""
-    found = []
+    tensors = []
     for place, argument in enumerate(handed_over):
         tensor = memory.tensor_of(argument.owner)
         if tensor is None:
             continue
         # An object that wraps a tensor gives its start. A tensor map is passed by value, and nothing is added to it.
         parameter = None if isinstance(argument.value, bytes) else place
-        found.append(sanitizer.Tensor.of_torch(tensor, argument.name, parameter))
+        tensors.append(sanitizer.Tensor.of_torch(tensor, argument.name, parameter))
     for window in memory.pointed_to(handed_over):
-        found.append(sanitizer.Tensor.of_bytes(window.address, window.size, window.name))
-    return found
+        tensors.append(sanitizer.Tensor.of_bytes(window.address, window.size, window.name))
+    return tensors
 
 
-def _fault(found: Sequence[sanitizer.Finding], kernel: str) -> Verdict:
+def _fault(findings: Sequence[sanitizer.Finding], kernel: str) -> Verdict:
     """Return the verdict on the sanitizer's findings: that of the first; its message lists all."""
-    kinds = list(dict.fromkeys(finding.kind for finding in found))
-    lines = "\n".join(str(finding) for finding in found)
+    kinds = list(dict.fromkeys(finding.kind for finding in findings))
+    lines = "\n".join(str(finding) for finding in findings)
     return Verdict(
         "fault",
         reason=", ".join(kinds),

@@ -28,16 +28,16 @@ def _live() -> List[Window]:
 
     # A class is looked at once: there are a few thousand, for half a million objects.
     tensors: Dict[type, bool] = {}
-    found: Dict[int, int] = {}
-    for one in gc.get_objects():
-        kind = type(one)
+    sizes: Dict[int, int] = {}
+    for thing in gc.get_objects():
+        kind = type(thing)
         if kind not in tensors:
             tensors[kind] = issubclass(kind, torch.Tensor)
         if tensors[kind]:
-            window = storage_of(one, "")
+            window = storage_of(thing, "")
             if window is not None:
-                found[window.address] = window.size
-    return [Window(address, found[address], "a tensor in a table") for address in sorted(found)]
+                sizes[window.address] = window.size
+    return [Window(address, sizes[address], "a tensor in a table") for address in sorted(sizes)]
 
 
 def windows(arguments: Sequence[Argument]) -> List[Window]:
@@ -46,14 +46,14 @@ def windows(arguments: Sequence[Argument]) -> List[Window]:
     A pointer opens the whole storage of its tensor. A tensor of 64-bit integers, and an integer, open those of the
     tensors anywhere in this process that they point into.
     """
-    found: Dict[Tuple[int, int], Window] = {}
+    by_extent: Dict[Tuple[int, int], Window] = {}
     for argument in arguments:
         window = storage_of(argument.owner, argument.name)
         if window is not None:
-            found.setdefault(window[:2], window)
+            by_extent.setdefault(window[:2], window)
     for window in pointed_to(arguments):
-        found.setdefault(window[:2], window)
-    return list(found.values())
+        by_extent.setdefault(window[:2], window)
+    return list(by_extent.values())
 
 
 def pointed_to(arguments: Sequence[Argument]) -> List[Window]:

@@ -75,13 +75,13 @@ class Recall:
         if described is None:
             return None
         before = [ctypes.string_at(window.address, window.size) for window in windows]
-        found = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass"))
         memories = [(window.size, window.address % _ALIGNED) for window in windows]
         identity = json.dumps([list(grid), options, described, memories], sort_keys=True)
-        found.update(b"\0" + identity.encode() + b"\0")
+        digest.update(b"\0" + identity.encode() + b"\0")
         for contents in before:
-            found.update(contents)
-        return Call(found.hexdigest(), windows, before)
+            digest.update(contents)
+        return Call(digest.hexdigest(), windows, before)
 
     def again(self, call: Call) -> bool:
         """Repeat the stores of this launch; return False if they are not known, or their file is incomplete."""
@@ -127,8 +127,8 @@ class Recall:
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             # A launch's counters are small beside the values that it stored.
-            launches = (one for one in self._folder.iterdir() if one.suffix != ".json")
-            if len(content) + sum(one.stat().st_size for one in launches) > MOST_KEPT:
+            launches = (file for file in self._folder.iterdir() if file.suffix != ".json")
+            if len(content) + sum(launch.stat().st_size for launch in launches) > MOST_KEPT:
                 return
             partial = self._folder / f"{call.key}.{os.getpid()}"
             try:

@@ -47,8 +47,8 @@ class Writers(ptx.Watch):
         start = self._window(int(address.min()))
         if start is None or start != self._window(int(address.max())):
             # Through a table of pointers: one by one.
-            for one in np.unique(address):
-                self._note(self._window(int(one)), one.reshape(1), nbytes, number)
+            for place in np.unique(address):
+                self._note(self._window(int(place)), place.reshape(1), nbytes, number)
             return
         self._note(start, address.reshape(-1), nbytes, number)
 
@@ -94,7 +94,7 @@ def where_written(writers: Writers, outputs: Dict[str, Any], reference: Dict[str
         if place is None:
             continue
         address = out.data_ptr() + out.element_size() * sum(
-            step * one for step, one in zip(out.stride(), place)
+            step * index for step, index in zip(out.stride(), place)
         )
         line = writers.of(address)
         if line:
@@ -117,4 +117,4 @@ def _worst(out: Any, expected: Any) -> Optional[List[int]]:
     off = torch.where(off.isnan(), torch.full_like(off, float("inf")), off)
     if float(off.max()) <= 1e-7 * float(expected.abs().nan_to_num(0.0, 0.0, 0.0).max()):
         return None
-    return [int(one) for one in np.unravel_index(int(off.argmax()), tuple(off.shape))]
+    return [int(index) for index in np.unravel_index(int(off.argmax()), tuple(off.shape))]

@@ -76,14 +76,14 @@ class Encodings:
         if len(text) // 16 < len(instructions) or chip in self._distrusted:
             return
         rows: List[Any] = []
-        for place, (one, (low, high)) in enumerate(zip(instructions, _words(text))):
-            shape = _shape(one)
-            learned = [(key, shape) for key in _keys(chip, one.name, low, high)]
-            if one.name == "BRA" and one.target in labels:
+        for place, (instruction, (low, high)) in enumerate(zip(instructions, _words(text))):
+            shape = _shape(instruction)
+            learned = [(key, shape) for key in _keys(chip, instruction.name, low, high)]
+            if instruction.name == "BRA" and instruction.target in labels:
                 forms = [
                     form
                     for form in _JUMPS
-                    if place + 1 + _jump(form, low, high) == labels[one.target]
+                    if place + 1 + _jump(form, low, high) == labels[instruction.target]
                 ]
                 learned += [((chip,), (form, "")) for form in forms if len(forms) == 1]
             for key, value in learned:
@@ -109,7 +109,7 @@ class Encodings:
                 return None
             op, body = self._known[_keys(chip, name, low, high)[-1]]
             line = line_at.get(16 * place, line)
-            one = _decoded(op, body, low, high, line)
+            instruction = _decoded(op, body, low, high, line)
             if name == "BRA":
                 # A jump to itself, behind the last EXIT, says nothing of the form.
                 forms = (self._known[chip,][0],) if (chip,) in self._known else _JUMPS
@@ -117,9 +117,9 @@ class Encodings:
                 if len(ways) > 1:
                     return None
                 target = place + 1 + ways.pop()
-                one.target = f".L{target}"
-                labels[one.target] = target
-            instructions.append(one)
+                instruction.target = f".L{target}"
+                labels[instruction.target] = target
+            instructions.append(instruction)
         return instructions, labels
 
     def _load(self) -> None:
@@ -163,16 +163,16 @@ def _keys(chip: int, name: str, low: int, high: int) -> List[_Key]:
     return [operation]
 
 
-def _shape(one: Instruction) -> Tuple[str, str]:
+def _shape(instruction: Instruction) -> Tuple[str, str]:
     """Return the operation, with modifiers where they matter, and the operands that the model needs."""
-    if one.name in _WHOLE:
-        return one.op, one.text[:_MOST_TEXT]
-    if one.name not in _MODIFIED:
-        return one.name, ""
-    if one.name == "BRA":
+    if instruction.name in _WHOLE:
+        return instruction.op, instruction.text[:_MOST_TEXT]
+    if instruction.name not in _MODIFIED:
+        return instruction.name, ""
+    if instruction.name == "BRA":
         # Execution may continue behind it, by a predicate besides its guard's.
-        return one.op, "," if "," in one.text or "UP" in one.text else ""
-    return one.op, "gsb" if "gsb" in one.text else ""
+        return instruction.op, "," if "," in instruction.text or "UP" in instruction.text else ""
+    return instruction.op, "gsb" if "gsb" in instruction.text else ""
 
 
 def _decoded(op: str, text: str, low: int, high: int, line: int) -> Instruction:
@@ -203,10 +203,11 @@ def _alike(read: Code, code: Code) -> bool:
         instructions, labels = code
         return [
             (
-                _shape(one), one.guard.replace("U", ""), one.line, one.stall, one.write_barrier, one.read_barrier,
-                one.waits, labels.get(one.target) if one.name == "BRA" else None,
+                _shape(instruction), instruction.guard.replace("U", ""), instruction.line, instruction.stall,
+                instruction.write_barrier, instruction.read_barrier, instruction.waits,
+                labels.get(instruction.target) if instruction.name == "BRA" else None,
             )
-            for one in instructions
+            for instruction in instructions
         ]  # fmt: skip
 
     return asked(read) == asked(code)
@@ -232,9 +233,9 @@ def _sections(cubin: bytes) -> Tuple[int, bytes, bytes]:
 
     def named(prefix: bytes) -> List[bytes]:
         return [
-            cubin[one[4] : one[4] + one[5]]
-            for one in headers
-            if cubin.startswith(prefix, names + one[0])
+            cubin[header[4] : header[4] + header[5]]
+            for header in headers
+            if cubin.startswith(prefix, names + header[0])
         ]
 
     (text,) = named(b".text.")
@@ -244,9 +245,9 @@ def _sections(cubin: bytes) -> Tuple[int, bytes, bytes]:
 
 def _lines(table: bytes) -> Dict[int, int]:
     """The source line from each address on, of DWARF 2's program of line numbers (its chapter 6.2)."""
-    found: Dict[int, int] = {}
+    lines: Dict[int, int] = {}
     if not table:
-        return found
+        return lines
     end, version, prologue, least, _, base, span, first = struct.unpack_from("<IHIBBbBB", table)
     if version != 2 or not span:
         msg = f"a table of lines of version {version}"
@@ -261,7 +262,7 @@ def _lines(table: bytes) -> Dict[int, int]:
         if code >= first:
             address += (code - first) // span * least
             line += base + (code - first) % span
-            found[address] = line
+            lines[address] = line
         elif code == 0:
             length, at = _number(table, at)
             if table[at] == 1:
@@ -270,7 +271,7 @@ def _lines(table: bytes) -> Dict[int, int]:
                 address = int.from_bytes(table[at + 1 : at + length], "little")
             at += length
         elif code == 1:
-            found[address] = line
+            lines[address] = line
         elif code == 2:
             step, at = _number(table, at)
             address += step * least
@@ -285,10 +286,10 @@ def _lines(table: bytes) -> Dict[int, int]:
         else:
             for _ in range(lengths[code - 1]):
                 _, at = _number(table, at)
-    if any(not 0 <= line < _MOST_LINE for line in found.values()):
+    if any(not 0 <= line < _MOST_LINE for line in lines.values()):
         msg = "lines out of range"
         raise ValueError(msg)
-    return found
+    return lines
 
 
 def _number(table: bytes, at: int, signed: bool = False) -> Tuple[int, int]:

@@ -61,9 +61,9 @@ def executions(blocks: List[Block], counted: Mapping[str, Any], warps: int) -> n
     # Where there is no flow the numbers grow without end, which is found there.
     with np.errstate(all="ignore"):
         flow = _solved(conserved, entry, classes, np.where(jumps, _JUMP, 1.0) * _FLOW, costs)
-    found = np.zeros(len(blocks))
-    np.add.at(found, sources, flow)
-    return found
+    inflow = np.zeros(len(blocks))
+    np.add.at(inflow, sources, flow)
+    return inflow
 
 
 def _anchors(
@@ -82,11 +82,11 @@ def _anchors(
                 wanted[anchor, line] += ran / warps
     have: Dict[Tuple[str, Optional[int]], np.ndarray] = defaultdict(lambda: np.zeros(len(blocks)))
     for block in blocks:
-        for one in block.instructions:
-            anchor = anchor_of_machine(one)
+        for instruction in block.instructions:
+            anchor = anchor_of_machine(instruction)
             if anchor:
                 have[anchor, None][block.number] += 1
-                have[anchor, one.line][block.number] += 1
+                have[anchor, instruction.line][block.number] += 1
     rows, costs = [], []
     for (anchor, line), of_blocks in have.items():
         want = wanted[anchor, line]
@@ -112,20 +112,20 @@ def _solved(
     upper = np.vstack([conserved, classes])
 
     def times(x: np.ndarray) -> np.ndarray:
-        found = upper @ x[:edges]
-        found[n:] += x[edges : edges + k] - x[edges + k :]
-        return found
+        product = upper @ x[:edges]
+        product[n:] += x[edges : edges + k] - x[edges + k :]
+        return product
 
     def transposed(y: np.ndarray) -> np.ndarray:
         return np.concatenate([upper.T @ y, y[n:], -y[n:]])
 
     def normal(d: np.ndarray) -> np.ndarray:
-        found = (upper * d[:edges]) @ upper.T
+        gram = (upper * d[:edges]) @ upper.T
         diagonal = np.arange(n, n + k)
-        found[diagonal, diagonal] += d[edges : edges + k] + d[edges + k :]
+        gram[diagonal, diagonal] += d[edges : edges + k] + d[edges + k :]
         # A loop that nothing leaves has rows that say the same.
-        found[np.arange(n + k), np.arange(n + k)] += 1e-12 * max(float(np.trace(found)) / (n + k), 1e-300)  # fmt: skip
-        return found
+        gram[np.arange(n + k), np.arange(n + k)] += 1e-12 * max(float(np.trace(gram)) / (n + k), 1e-300)  # fmt: skip
+        return gram
 
     first = normal(np.ones(len(c)))
     x = transposed(np.linalg.solve(first, b))

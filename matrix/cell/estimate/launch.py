@@ -85,7 +85,9 @@ def estimated(
     alone = warp.Warp(chip, wavefronts, cold, far)
     path, waits = warp.alone(alone, blocks, executions)
     units, local, instructions = _units(blocks, executions, wavefronts, warps, chip)
-    sectors = sum(one[4] for one in counted["memory"] if one[1] == "global") / launched.executed
+    sectors = (
+        sum(access[4] for access in counted["memory"] if access[1] == "global") / launched.executed
+    )
     l2 = _SECTOR * sectors + (128 * local if far else 0)
     a_cycle = rates.l2 / rates.ghz / 1e9 / chip.multiprocessors
     units["l2"] = l2 / min(_L2_BYTES_A_CYCLE, a_cycle)
@@ -93,7 +95,7 @@ def estimated(
     # No more than the total: the L2 has data that several blocks read.
     least = launched.moved / max(launched.programs, 1)
     dram = min(_SECTOR * sectors, least) if launched.moved else _SECTOR * sectors
-    found = {
+    figures = {
         "path": path,
         "instructions": instructions,
         "waits": _longest(waits),
@@ -110,7 +112,8 @@ def estimated(
     }
     # numpy's numbers are no plain data.
     return {
-        name: round(float(one), 3) if isinstance(one, float) else one for name, one in found.items()
+        name: round(float(value), 3) if isinstance(value, float) else value
+        for name, value in figures.items()
     }
 
 
@@ -121,7 +124,7 @@ def _longest(waits: Mapping[warp.Wait, float]) -> Dict[str, Tuple[float, int]]:
     for (what, line), cycles in waits.items():
         total[what] += cycles
         longest[what] = max(longest.get(what, (0.0, 0)), (cycles, line))
-    ordered = sorted(total.items(), key=lambda one: -one[1])[:MOST_WAITS]
+    ordered = sorted(total.items(), key=lambda item: -item[1])[:MOST_WAITS]
     return {
         what: (round(float(cycles), 1), longest[what][1]) for what, cycles in ordered if cycles >= 1
     }
@@ -136,23 +139,27 @@ def _wavefronts(blocks: List[Block], counted: Mapping[str, Any]) -> Dict[int, fl
         totals[space, what] += (requests, work)
         totals[space, what, line] += (requests, work)
     mean = {key: work / requests for key, (requests, work) in totals.items() if requests}
-    found = {}
+    ways = {}
     for block in blocks:
-        for one in block.instructions:
-            access = _ACCESSES.get(one.name)
+        for instruction in block.instructions:
+            access = _ACCESSES.get(instruction.name)
             if access is not None:
-                found[id(one)] = max(mean.get((*access, one.line), mean.get(access, 1.0)), 1.0)
-            elif one.name in ("LDL", "STL"):
-                found[id(one)] = 4.0 if "128" in one.op else 2.0 if "64" in one.op else 1.0
-    return found
+                ways[id(instruction)] = max(
+                    mean.get((*access, instruction.line), mean.get(access, 1.0)), 1.0
+                )
+            elif instruction.name in ("LDL", "STL"):
+                ways[id(instruction)] = (
+                    4.0 if "128" in instruction.op else 2.0 if "64" in instruction.op else 1.0
+                )
+    return ways
 
 
 def _resident(launched: Launched, chip: Chip) -> int:
     """Blocks that fit a multiprocessor, as in crosswarp/matrix/results/occupancy.py; at least one."""
     step = -(-max(launched.registers, 1) // 8) * 8
     by_registers = chip.registers // (32 * SCHEDULERS) // step * SCHEDULERS // launched.num_warps
-    found = min(by_registers, chip.warps // launched.num_warps, chip.blocks)
-    return max(min(found, chip.shared // (launched.shared + _RESERVED)), 1)
+    blocks = min(by_registers, chip.warps // launched.num_warps, chip.blocks)
+    return max(min(blocks, chip.shared // (launched.shared + _RESERVED)), 1)
 
 
 def _units(
@@ -169,17 +176,17 @@ def _units(
     for block in blocks:
         times = float(executions[block.number])
         instructions += times * len(block.instructions)
-        for one in block.instructions:
-            kind = kind_of(one)
-            pipes[kind] += times * issue_cycles(one, kind, rates)
-            if one.name in ("LDL", "STL"):
+        for instruction in block.instructions:
+            kind = kind_of(instruction)
+            pipes[kind] += times * issue_cycles(instruction, kind, rates)
+            if instruction.name in ("LDL", "STL"):
                 local += times
             if kind == "mma":
-                tensor += times * product_cycles(one, kind, rates)
+                tensor += times * product_cycles(instruction, kind, rates)
             elif kind == "wgmma":
-                tensors += times * product_cycles(one, kind, rates) / SCHEDULERS
+                tensors += times * product_cycles(instruction, kind, rates) / SCHEDULERS
             elif kind == "lsu":
-                stores += times * wavefronts.get(id(one), 1.0)
+                stores += times * wavefronts.get(id(instruction), 1.0)
     of_scheduler = warps / SCHEDULERS
     units = {
         "issue": instructions * of_scheduler,

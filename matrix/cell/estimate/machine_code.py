@@ -91,8 +91,8 @@ def blocks_of_cubin(cubin: bytes, encodings: "Optional[Encodings]" = None) -> Li
 @functools.lru_cache(maxsize=1)
 def nvdisasm() -> Optional[str]:
     """The installed Triton's nvdisasm; else one on the PATH; None where there is none."""
-    found = importlib.util.find_spec("triton")
-    for root in (found.submodule_search_locations or []) if found else []:
+    spec = importlib.util.find_spec("triton")
+    for root in (spec.submodule_search_locations or []) if spec else []:
         for place in _PLACES:
             if Path(root, place).is_file():
                 return str(Path(root, place))
@@ -136,30 +136,30 @@ def parsed(text: str) -> Tuple[List[Instruction], Dict[str, int]]:
             instructions, labels = [], {}
             functions.append((instructions, labels))
             continue
-        found = _FIRST_HALF.match(row)
-        if found:
-            instructions.append(_instruction(found.group(2).strip(), line))
+        match = _FIRST_HALF.match(row)
+        if match:
+            instructions.append(_instruction(match.group(2).strip(), line))
             continue
-        found = _SECOND_HALF.match(row)
-        if found and instructions:
-            high = int(found.group(1), 16)
+        match = _SECOND_HALF.match(row)
+        if match and instructions:
+            high = int(match.group(1), 16)
             last = instructions[-1]
             last.stall = high >> 41 & 15
             last.write_barrier, last.read_barrier = high >> 46 & 7, high >> 49 & 7
             last.waits = high >> 52 & 63
             continue
-        found = _LINE.search(row)
-        if found:
-            line = int(found.group(1))
+        match = _LINE.search(row)
+        if match:
+            line = int(match.group(1))
             continue
-        found = _LABEL.match(row)
-        if found:
-            labels[found.group(1)] = len(instructions)
-    functions = [one for one in functions if one[0]]
-    found_most = max(functions, key=lambda one: len(one[0])) if functions else ([], {})
-    if len(found_most[0]) > MOST_INSTRUCTIONS:
+        match = _LABEL.match(row)
+        if match:
+            labels[match.group(1)] = len(instructions)
+    functions = [function for function in functions if function[0]]
+    largest = max(functions, key=lambda function: len(function[0])) if functions else ([], {})
+    if len(largest[0]) > MOST_INSTRUCTIONS:
         raise NotDisassembled(f"more than {MOST_INSTRUCTIONS:,} instructions")
-    return found_most
+    return largest
 
 
 def _instruction(body: str, line: int) -> Instruction:
@@ -182,11 +182,11 @@ def _blocks(instructions: List[Instruction], labels: Dict[str, int]) -> List[Blo
     instructions = instructions[: _end(instructions, labels)]
     end = len(instructions)
     starts = {0}
-    for place, one in enumerate(instructions):
-        if one.name in _ENDS:
+    for place, instruction in enumerate(instructions):
+        if instruction.name in _ENDS:
             starts.add(place + 1)
-        if one.name in ("BRA", "CALL") and one.target in labels:
-            starts.add(labels[one.target])
+        if instruction.name in ("BRA", "CALL") and instruction.target in labels:
+            starts.add(labels[instruction.target])
     ordered = sorted(start for start in starts if start < end)
     number = {start: index for index, start in enumerate(ordered)}
     blocks = [
@@ -222,7 +222,11 @@ def _blocks(instructions: List[Instruction], labels: Dict[str, int]) -> List[Blo
 def _end(instructions: List[Instruction], labels: Dict[str, int]) -> int:
     """Where the padding begins, which loops on itself behind the last EXIT."""
     for place in range(len(instructions) - 1, -1, -1):
-        one = instructions[place]
-        if one.name in ("EXIT", "RET") or one.name == "BRA" and labels.get(one.target) != place:
+        instruction = instructions[place]
+        if (
+            instruction.name in ("EXIT", "RET")
+            or instruction.name == "BRA"
+            and labels.get(instruction.target) != place
+        ):
             return place + 1
     return len(instructions)

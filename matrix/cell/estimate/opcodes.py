@@ -54,23 +54,23 @@ _PTX_ANCHOR = {
 _SPECIALS = ("ex2", "lg2", "rcp", "rsqrt", "sin", "cos", "tanh", "sqrt")
 
 
-def kind_of(one: Instruction) -> str:
+def kind_of(instruction: Instruction) -> str:
     """Which pipe takes it: a key of `Rates.lanes`, "mma", "wgmma", "lsu", or "other"."""
-    return "other" if one.guard == _NEVER else _KIND.get(one.name, "other")
+    return "other" if instruction.guard == _NEVER else _KIND.get(instruction.name, "other")
 
 
-def issue_cycles(one: Instruction, kind: str, rates: Rates) -> float:
+def issue_cycles(instruction: Instruction, kind: str, rates: Rates) -> float:
     """Cycles that a scheduler's pipe is taken by a warp's instruction."""
     lanes = rates.lanes.get(kind)
-    if not lanes or kind == "int" and one.name.startswith("U"):
+    if not lanes or kind == "int" and instruction.name.startswith("U"):
         return 1.0
     return 32 / lanes
 
 
-def product_cycles(one: Instruction, kind: str, rates: Rates) -> float:
+def product_cycles(instruction: Instruction, kind: str, rates: Rates) -> float:
     """Cycles of a scheduler's tensor core for an mma; for a wgmma, of all four together."""
-    parts = one.op.split(".")
-    halved = 0.5 if "TF32" in one.op else 1.0
+    parts = instruction.op.split(".")
+    halved = 0.5 if "TF32" in instruction.op else 1.0
     if kind == "mma":
         rate = rates.mma * (1 if parts[0] == "HMMA" else 2) * halved
         return _PRODUCTS.get(".".join(parts[:2]), _LIKELY_PRODUCT) / rate
@@ -82,9 +82,9 @@ def product_cycles(one: Instruction, kind: str, rates: Rates) -> float:
     return m * n * k / rate
 
 
-def latency(one: Instruction, chip: Chip, cold: bool) -> float:
+def latency(instruction: Instruction, chip: Chip, cold: bool) -> float:
     """Return the cycles until a result is available. `cold`: loads come from DRAM, else from the L2."""
-    name, rates = one.name, chip.rates
+    name, rates = instruction.name, chip.rates
     if name in ("LDG", "LD", "LDGSTS"):
         return rates.to_dram if cold else rates.to_l2
     if name in ("ATOM", "ATOMG", "RED", "REDG"):
@@ -108,9 +108,9 @@ def latency(one: Instruction, chip: Chip, cold: bool) -> float:
     return PRODUCT if name in ("HMMA", "IMMA", "QMMA") else _FIXED
 
 
-def anchor_of_machine(one: Instruction) -> Optional[str]:
+def anchor_of_machine(instruction: Instruction) -> Optional[str]:
     """The name under which both sides count it; None for an instruction without a twin in PTX."""
-    return None if one.guard == _NEVER else _MACHINE_ANCHOR.get(one.name)
+    return None if instruction.guard == _NEVER else _MACHINE_ANCHOR.get(instruction.name)
 
 
 def anchor_of_ptx(opcode: str) -> Optional[str]:

@@ -59,92 +59,99 @@ class Warp:
         self._bulk: List[float] = []
 
     def run(self, block: Block) -> None:
-        for one in block.instructions:
-            self._run(one)
+        for instruction in block.instructions:
+            self._run(instruction)
 
-    def _run(self, one: Instruction) -> None:
+    def _run(self, instruction: Instruction) -> None:
         now = self.clock
         for number in range(6):
-            if one.waits >> number & 1 and self._ready[number] > now:
+            if instruction.waits >> number & 1 and self._ready[number] > now:
                 self.waits[self._owner[number]] += self._ready[number] - now
                 now = self._ready[number]
-        kind = kind_of(one)
+        kind = kind_of(instruction)
         rates = self._chip.rates
         takes = 0.0
-        done = now + latency(one, self._chip, self._cold)
+        done = now + latency(instruction, self._chip, self._cold)
         if kind in _PIPES:
             now = max(now, self._busy[kind])
-            self._busy[kind] = now + issue_cycles(one, kind, rates)
-            done = now + latency(one, self._chip, self._cold)
+            self._busy[kind] = now + issue_cycles(instruction, kind, rates)
+            done = now + latency(instruction, self._chip, self._cold)
         elif kind == "lsu":
-            takes = self._wavefronts.get(id(one), 1.0)
+            takes = self._wavefronts.get(id(instruction), 1.0)
             start = max(now, self._busy["lsu"])
             self._busy["lsu"] = start + takes
-            done = start + takes - 1 + latency(one, self._chip, self._cold)
-            if one.name == "LDL" and self._far:
+            done = start + takes - 1 + latency(instruction, self._chip, self._cold)
+            if instruction.name == "LDL" and self._far:
                 done += rates.to_l2 - rates.to_l1
             now = max(now, start - _QUEUE)
-            if one.name == "LDGSTS":
+            if instruction.name == "LDGSTS":
                 self._copying = max(self._copying, done)
         elif kind in ("mma", "wgmma"):
-            now, done = self._multiply(one, kind, now, done)
+            now, done = self._multiply(instruction, kind, now, done)
         else:
-            now = self._synchronise(one, now)
-        if one.write_barrier < 6:
-            self._ready[one.write_barrier] = max(self._ready[one.write_barrier], done)
-            self._owner[one.write_barrier] = _waited_for(one), one.line
-        if one.read_barrier < 6:
+            now = self._synchronise(instruction, now)
+        if instruction.write_barrier < 6:
+            self._ready[instruction.write_barrier] = max(
+                self._ready[instruction.write_barrier], done
+            )
+            self._owner[instruction.write_barrier] = _waited_for(instruction), instruction.line
+        if instruction.read_barrier < 6:
             free = now + _READ + takes
-            self._ready[one.read_barrier] = max(self._ready[one.read_barrier], free)
-            self._owner[one.read_barrier] = f"operands of {_waited_for(one)}", one.line
-        self.clock = now + max(1, one.stall)
+            self._ready[instruction.read_barrier] = max(self._ready[instruction.read_barrier], free)
+            self._owner[instruction.read_barrier] = (
+                f"operands of {_waited_for(instruction)}",
+                instruction.line,
+            )
+        self.clock = now + max(1, instruction.stall)
 
     def _multiply(
-        self, one: Instruction, kind: str, now: float, done: float
+        self, instruction: Instruction, kind: str, now: float, done: float
     ) -> Tuple[float, float]:
         start = max(now, self._busy["tensor"])
-        takes = product_cycles(one, kind, self._chip.rates)
+        takes = product_cycles(instruction, kind, self._chip.rates)
         if kind == "mma":
             self._busy["tensor"] = start + takes
-            return max(now, start - _EARLY_MMA), start + latency(one, self._chip, self._cold)
+            return max(now, start - _EARLY_MMA), start + latency(
+                instruction, self._chip, self._cold
+            )
         self._busy["tensor"] = start + max(takes, _LEAST_WGMMA)
         self._open = self._busy["tensor"] + _AFTER_PRODUCT
-        if "gsb" in one.text:
+        if "gsb" in instruction.text:
             self._products.append(self._open)
         return now, done
 
-    def _synchronise(self, one: Instruction, now: float) -> float:
-        name = one.name
-        if name == "WARPGROUP" and "DEPBAR" in one.op:
-            now, self._products = self._awaited(self._products, one, "wgmma", now)
+    def _synchronise(self, instruction: Instruction, now: float) -> float:
+        name = instruction.name
+        if name == "WARPGROUP" and "DEPBAR" in instruction.op:
+            now, self._products = self._awaited(self._products, instruction, "wgmma", now)
         elif name == "LDGDEPBAR":
             self._copies.append(self._copying)
             self._copying = 0.0
-        elif name == "DEPBAR" and "SB0" in one.text:
-            now, self._copies = self._awaited(self._copies, one, "cp.async", now)
+        elif name == "DEPBAR" and "SB0" in instruction.text:
+            now, self._copies = self._awaited(self._copies, instruction, "cp.async", now)
         elif name == "BAR":
-            self.waits["barriers", one.line] += BARRIER
+            self.waits["barriers", instruction.line] += BARRIER
             now += BARRIER
         elif name in ("UTMALDG", "UBLKCP"):
             self._bulk.append(now + self._chip.rates.tma)
-        elif name == "SYNCS" and "TRYWAIT" in one.op and self._bulk:
+        elif name == "SYNCS" and "TRYWAIT" in instruction.op and self._bulk:
             end = self._bulk.pop(0)
             if end > now:
-                self.waits["TMA", one.line] += end - now
+                self.waits["TMA", instruction.line] += end - now
                 now = end
         elif name in ("FENCE", "MEMBAR"):
             now += _FENCE
         return now
 
     def _awaited(
-        self, groups: List[float], one: Instruction, what: str, now: float
+        self, groups: List[float], instruction: Instruction, what: str, now: float
     ) -> Tuple[float, List[float]]:
         """When all but the newest groups are done, as many as the instruction names; and those that are left."""
-        left = _last_number(one.text)
+        left = _last_number(instruction.text)
         awaited = groups[: len(groups) - left] if left else groups
         end = max(awaited, default=0.0)
         if end > now:
-            self.waits[what, one.line] += end - now
+            self.waits[what, instruction.line] += end - now
             now = end
         return now, groups[len(awaited) :]
 
@@ -168,8 +175,8 @@ def alone(warp: Warp, blocks: List[Block], executions: Any) -> Tuple[float, Dict
     return cycles, waits
 
 
-def _waited_for(one: Instruction) -> str:
-    return _WAITED_FOR.get(one.name, one.name)
+def _waited_for(instruction: Instruction) -> str:
+    return _WAITED_FOR.get(instruction.name, instruction.name)
 
 
 def _last_number(text: str) -> int:

@@ -26,7 +26,7 @@ def compared(kernel: Any, case: Any, inputs: Callable[[Any], Dict[str, Any]]) ->
     """
     whole = inputs(_with(case, kernel.batch, ROWS))
     outputs = kernel.launch(**whole, **case.options)
-    found: Dict[str, List[Any]] = {}
+    differing: Dict[str, List[Any]] = {}
     for row in LOOKED_AT:
         given = inputs(_with(case, kernel.batch, 1))
         # The launch may have written to its inputs.
@@ -42,14 +42,15 @@ def compared(kernel: Any, case: Any, inputs: Callable[[Any], Dict[str, Any]]) ->
                 # A sum over the batch, such as the gradient of a weight.
                 continue
             both = [
-                numbers.kept({name: one}) for one in (alone[name], _row(outputs[name], rows, row))
+                numbers.kept({name: row_values})
+                for row_values in (alone[name], _row(outputs[name], rows, row))
             ]
             differ = both[0] != both[1]
-            if name not in found or differ and not found[name]:
-                found[name] = [one[name] for one in both] if differ else []
-    if not found:
+            if name not in differing or differ and not differing[name]:
+                differing[name] = [side[name] for side in both] if differ else []
+    if not differing:
         return {"not_compared": "no output has rows"}
-    return {"size": kernel.batch, "rows": ROWS, "outputs": found}
+    return {"size": kernel.batch, "rows": ROWS, "outputs": differing}
 
 
 def tried(kernel: Any, case: Any, inputs: Callable[[Any], Dict[str, Any]]) -> Dict[str, Any]:

@@ -79,28 +79,30 @@ def of_exception(type_name: str, text: str, output: str = "") -> str:
 
 def of_output(text: str) -> str:
     """Return the assertion, `LLVM ERROR`, `UNREACHABLE` or ptxas message in a dying compiler's output; else ''."""
-    found = ASSERTION.search(_around(text, "Assertion"))
-    if found:
+    match = ASSERTION.search(_around(text, "Assertion"))
+    if match:
         place = ": ".join(
-            filter(None, (os.path.basename(found["file"]), _function(found["where"])))
+            filter(None, (os.path.basename(match["file"]), _function(match["where"])))
         )
-        return of_text(f"{place}: Assertion `{found['what']}' failed")
-    found = LLVM_ERROR.search(_around(text, "LLVM ERROR"))
-    if found:
-        return of_text(f"LLVM ERROR: {found['what']}")
-    found = UNREACHABLE_TEXT.search(_around(text, "UNREACHABLE"))
-    if found:
+        return of_text(f"{place}: Assertion `{match['what']}' failed")
+    match = LLVM_ERROR.search(_around(text, "LLVM ERROR"))
+    if match:
+        return of_text(f"LLVM ERROR: {match['what']}")
+    match = UNREACHABLE_TEXT.search(_around(text, "UNREACHABLE"))
+    if match:
         return of_text(
-            f"UNREACHABLE in {os.path.basename(found['file'] or '?')}: {found['what'] or ''}"
+            f"UNREACHABLE in {os.path.basename(match['file'] or '?')}: {match['what'] or ''}"
         )
     if "ptxas" in text:
         # One line may be the same for two causes that differ in the next.
-        messages = dict.fromkeys(of_text(found["what"]) for found in PTXAS.finditer(text))
-        causes = [one for one in messages if _PTXAS_GAVE_UP not in one] or list(messages)
+        messages = dict.fromkeys(of_text(error["what"]) for error in PTXAS.finditer(text))
+        causes = [message for message in messages if _PTXAS_GAVE_UP not in message] or list(
+            messages
+        )
         if causes:
             return of_text(f"ptxas {'; '.join(causes[:_MOST_CAUSES])}")
-    found = MLIR_ERROR.search(_around(text, "error: "))
-    what = (found["what"] or found["other"] or "") if found else ""
+    match = MLIR_ERROR.search(_around(text, "error: "))
+    what = (match["what"] or match["other"] or "") if match else ""
     if what.startswith(PIPELINE) or not what:
         failed = PASS.search(_around(text, "Pipeline failed while executing"))
         if failed:

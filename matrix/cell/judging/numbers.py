@@ -14,11 +14,11 @@ def kept(outputs: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
 
     An output that is no tensor, or of which no bytes can be had, is left out.
     """
-    found = {}
+    digests = {}
     for name in sorted(outputs):
         with contextlib.suppress(Exception):
-            found[name] = _one(outputs[name])
-    return found
+            digests[name] = _one(outputs[name])
+    return digests
 
 
 def digest(inputs: Mapping[str, Any]) -> str:

@@ -12,23 +12,23 @@ def tried(counts: Sequence[int], launch: Callable[[], Verdict]) -> Dict[str, Any
     Args:
         launch: one run of the case, from fresh inputs to the comparison.
     """
-    found: Dict[str, Any] = {}
+    runs: Dict[str, Any] = {}
     for count in counts:
         with forced(count):
             verdict = launch()
         errors = verdict.resources.get("error")
         if errors is None:
             why = verdict.fingerprint or verdict.reason
-            found[str(count)] = {"failed": f"{verdict.outcome}: {why}"[:300]}
+            runs[str(count)] = {"failed": f"{verdict.outcome}: {why}"[:300]}
             continue
         kept = verdict.resources.get("outputs") or {}
-        found[str(count)] = {
+        runs[str(count)] = {
             "error": errors,
             "inputs": verdict.resources.get("inputs", ""),
-            "bits": {name: one["digest"] for name, one in kept.items()},
+            "bits": {name: output["digest"] for name, output in kept.items()},
             **({} if verdict.outcome == "pass" else {"outcome": verdict.outcome}),
         }
-    return found
+    return runs
 
 
 @contextlib.contextmanager

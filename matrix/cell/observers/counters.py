@@ -143,8 +143,8 @@ class Counters(ptx.Watch):
     def _look(self) -> None:
         """Add up the pending counts."""
         of_kinds: Dict[Any, List[_Pattern]] = defaultdict(list)
-        for one in self._pending.values():
-            of_kinds[one.kind].append(one)
+        for pending in self._pending.values():
+            of_kinds[pending.kind].append(pending)
         for kind, patterns in of_kinds.items():
             where = np.concatenate([pattern.where for pattern in patterns])
             starts = np.cumsum([0, *(len(pattern.where) for pattern in patterns)])
@@ -153,9 +153,9 @@ class Counters(ptx.Watch):
             if kind[0] != "local" and len(where):
                 np.cumsum(_of_rows(where, *kind), axis=0, out=sums[1:])
             for pattern, first, end in zip(patterns, starts, starts[1:]):
-                found = (end - first, pattern.moved, *(sums[end] - sums[first]))
+                figures = (end - first, pattern.moved, *(sums[end] - sums[first]))
                 for place, times in pattern.uses.items():
-                    self._accesses[place] += times * np.array(found)
+                    self._accesses[place] += times * np.array(figures)
         self._pending.clear()
         self._rows = 0
 
@@ -215,7 +215,7 @@ def class_of(opcode: str) -> str:
     """Return the class of a PTX instruction: the unit that executes it, and for memory the space."""
     name, *modifiers = opcode.split(".")
     if name in ("ld", "st", "ldu"):
-        named = [one for one in _SPACES if any(m.startswith(one) for m in modifiers)]
+        named = [space for space in _SPACES if any(m.startswith(space) for m in modifiers)]
         return f"{named[0] if named else 'generic'} {'store' if name == 'st' else 'load'}"
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -223,17 +223,17 @@ def class_of(opcode: str) -> str:
 
 
 def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray]) -> List[Dict[str, Any]]:
-    found = []
+    rows = []
     for (line, what, space), kept in lines.items():
         requests, moved, units, cache_lines, least = map(int, kept)
-        one = {"line": line, "what": what, "space": space, "requests": requests, "bytes": moved}
+        row = {"line": line, "what": what, "space": space, "requests": requests, "bytes": moved}
         if space == "global":
-            one.update(sectors=units, lines=cache_lines, least=least)
+            row.update(sectors=units, lines=cache_lines, least=least)
         elif space != "local":
-            one.update(wavefronts=units, least=least)
-        found.append((units, moved, one))
-    found.sort(key=lambda each: each[:2], reverse=True)
-    return [one for _, _, one in found[:MOST_LINES]]
+            row.update(wavefronts=units, least=least)
+        rows.append((units, moved, row))
+    rows.sort(key=lambda each: each[:2], reverse=True)
+    return [entry for _, _, entry in rows[:MOST_LINES]]
 
 
 def _sum(lines: Dict[Tuple[Any, str, str], np.ndarray], space: str, place: int) -> int:
@@ -251,8 +251,8 @@ def _of_rows(where: np.ndarray, space: str, nbytes: int, matrices: bool) -> np.n
     where = where - (where[:, :1] & ~127)
     _, first, again = np.unique(where @ _WEIGHTS, return_index=True, return_inverse=True)
     where = where[first]
-    found = _sectors(where, nbytes) if space == "global" else _wavefronts(where, nbytes, matrices)
-    return found[again]
+    counts = _sectors(where, nbytes) if space == "global" else _wavefronts(where, nbytes, matrices)
+    return counts[again]
 
 
 def _sectors(where: np.ndarray, nbytes: int) -> np.ndarray:
@@ -283,7 +283,7 @@ def _wavefronts(where: np.ndarray, nbytes: int, matrices: bool) -> np.ndarray:
     bank = (word & 31) + 32 * np.arange(len(word))[:, None]
     load = np.bincount(bank[new], minlength=32 * len(word)).reshape(-1, 32).max(1)
     phases = 32 // lanes
-    found = np.zeros((len(where), 3), np.int64)
-    found[:, 0] = load.reshape(-1, phases).sum(1)
-    found[:, 2] = phases
-    return found
+    counts = np.zeros((len(where), 3), np.int64)
+    counts[:, 0] = load.reshape(-1, phases).sum(1)
+    counts[:, 2] = phases
+    return counts

@@ -63,14 +63,14 @@ class Atomics:
         return self._apply(self.machine.lds.elements(at, address, size, e), update, words, size, e)
 
     def _apply(
-        self, found: Any, update: str, words: Sequence[np.ndarray], size: int, e: Mask
+        self, target: Any, update: str, words: Sequence[np.ndarray], size: int, e: Mask
     ) -> List[np.ndarray]:
         machine = self.machine
         machine.polled = True
         raw = u4 if size == 4 else u8
         before = np.zeros(machine.shape, raw)
-        if found is not None:
-            view, index = found
+        if target is not None:
+            view, index = target
             words = [np.broadcast_to(word, machine.shape) for word in words]
             if size == 8:
                 pairs = range(0, len(words), 2)

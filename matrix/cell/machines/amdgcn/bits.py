@@ -86,8 +86,8 @@ def leading(value, bits):
 
 def lowest(value, bits):
     raw = value.dtype.type
-    one = value & (~value + raw(1))
-    return np.where(value == 0, u4(0xFFFFFFFF), u4(bits - 1) - leading(one, bits))
+    last_bit = value & (~value + raw(1))
+    return np.where(value == 0, u4(0xFFFFFFFF), u4(bits - 1) - leading(last_bit, bits))
 
 
 def leading_signs(value):
@@ -104,15 +104,15 @@ def perm(a, b, selector):
     out = np.zeros(np.broadcast(a, b, selector).shape, u4)
     for byte in range(4):
         which = (selector >> u4(8 * byte)) & u4(0xFF)
-        found = ((whole >> ((which & u4(7)) * u4(8)).astype(u8)) & u8(0xFF)).astype(u4)
+        picked = ((whole >> ((which & u4(7)) * u4(8)).astype(u8)) & u8(0xFF)).astype(u4)
         sign_at = np.where(
             which == 8, 15, np.where(which == 9, 31, np.where(which == 10, 47, 63))
         ).astype(u8)
         sign = np.where((whole >> sign_at) & u8(1), u4(0xFF), u4(0))
-        found = np.where(
-            which >= 13, u4(0xFF), np.where(which == 12, u4(0), np.where(which >= 8, sign, found))
+        picked = np.where(
+            which >= 13, u4(0xFF), np.where(which == 12, u4(0), np.where(which >= 8, sign, picked))
         )
-        out |= found << u4(8 * byte)
+        out |= picked << u4(8 * byte)
     return out
 
 

@@ -20,7 +20,7 @@ def pack(kernel: Kernel, values: Sequence[Any], grid: Sequence[int], threads: in
     Raises:
         ValueError: too many arguments, or one that does not fit.
     """
-    visible = [one for one in kernel.arguments if not one.hidden]
+    visible = [parameter for parameter in kernel.arguments if not parameter.hidden]
     if len(values) > len(visible):
         msg = f"{kernel.name} takes {len(visible)} arguments, not {len(values)}"
         raise ValueError(msg)
@@ -117,7 +117,7 @@ def _program_ids(machine: Any, place: int) -> None:
     kernel, (columns, rows, _) = machine.program.kernel, machine.launch.grid
     numbers = machine.numbers[machine.group]
     ids = (numbers % columns, numbers // columns % rows, numbers // (columns * rows))
-    x, y, z = (one.astype(u4).reshape(-1, 1) for one in ids)
+    x, y, z = (axis.astype(u4).reshape(-1, 1) for axis in ids)
     if kernel.generation[0] >= 12:
         own = (np.arange(machine.waves) % machine.waves_each).astype(u4).reshape(-1, 1)
         machine.w(TTMP + 9, x, None)

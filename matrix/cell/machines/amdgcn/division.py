@@ -101,15 +101,15 @@ def _div_fmas(form, a, b, c, scale):
 def _div_fixup(form, q, d, n):
     """The quotient with the special cases of n / d put right."""
     sign = np.signbit(d) ^ np.signbit(n)
-    one = np.where(sign, form.kind(-1), form.kind(1))
+    unit = np.where(sign, form.kind(-1), form.kind(1))
     # A quotient that could not be estimated was too large (rows run on RDNA3; the text does not say so).
-    value = np.copysign(np.where(np.isnan(q), form.kind(np.inf), np.abs(q)), one)
+    value = np.copysign(np.where(np.isnan(q), form.kind(np.inf), np.abs(q)), unit)
     lost = form.exponent(n) - form.exponent(d) < -form.lost
-    value = np.where(lost, np.copysign(form.kind(0), one), value)
+    value = np.where(lost, np.copysign(form.kind(0), unit), value)
     zero = (d == 0) | np.isinf(n)
-    value = np.where(zero, np.copysign(form.kind(np.inf), one), value)
+    value = np.where(zero, np.copysign(form.kind(np.inf), unit), value)
     small = np.isinf(d) | (n == 0)
-    value = np.where(small, np.copysign(form.kind(0), one), value)
+    value = np.where(small, np.copysign(form.kind(0), unit), value)
     value = np.where((d == 0) & (n == 0) | np.isinf(d) & np.isinf(n), form.kind(np.nan), value)
     value = np.where(np.isnan(d), d, value)
     return np.where(np.isnan(n), n, value).astype(form.kind)

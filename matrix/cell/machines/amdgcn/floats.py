@@ -29,12 +29,12 @@ def _signalling(a):
     )
 
 
-def _picked(a, b, found):
+def _picked(a, b, result):
     # In IEEE mode a signalling NaN is not passed over.
     nan = np.isnan(a) | np.isnan(b)
     if nan.any():
-        found = np.where(_signalling(a) | _signalling(b), a.dtype.type(np.nan), found)
-    return found
+        result = np.where(_signalling(a) | _signalling(b), a.dtype.type(np.nan), result)
+    return result
 
 
 def maximum(a, b):
@@ -146,10 +146,10 @@ def cmp_class(value, wanted):
         nan & ~quiet, nan & quiet, inf & negative, normal & negative, denormal & negative, zero & negative,
         zero & ~negative, denormal & ~negative, normal & ~negative, inf & ~negative,
     )  # fmt: skip
-    found = np.zeros(np.broadcast(value, wanted).shape, bool)
+    result = np.zeros(np.broadcast(value, wanted).shape, bool)
     for place, test in enumerate(tests):
-        found |= test & (((wanted >> u4(place)) & u4(1)) != 0)
-    return found
+        result |= test & (((wanted >> u4(place)) & u4(1)) != 0)
+    return result
 
 
 def frexp_mantissa(value):

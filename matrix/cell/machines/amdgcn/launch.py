@@ -61,9 +61,9 @@ class Program:
 
 def _check_directives(kernel: Kernel) -> None:
     for name, value in metadata.ASSUMED.items():
-        found = kernel.directive(name, value)
-        if found != value:
-            raise Unsupported(f".amdhsa_{name} {found}")
+        given = kernel.directive(name, value)
+        if given != value:
+            raise Unsupported(f".amdhsa_{name} {given}")
 
 
 def _registers(kernel: Kernel) -> Tuple[int, int]:

@@ -40,10 +40,12 @@ def handles(*opcodes: str) -> Callable[[Handler], Handler]:
 
 def handler_of(name: str) -> Optional[Handler]:
     """The function for an opcode, by its base name; None if no family knows it."""
-    found = HANDLERS.get(name)
-    if found is None:
-        found = next((one for prefix, one in PREFIXES.items() if name.startswith(prefix)), None)
-    return found
+    handler = HANDLERS.get(name)
+    if handler is None:
+        handler = next(
+            (by_prefix for prefix, by_prefix in PREFIXES.items() if name.startswith(prefix)), None
+        )
+    return handler
 
 
 def bits_of(kind: str) -> int:
@@ -156,10 +158,10 @@ class Lowering:
     def _check_under_way(self, instruction: Instruction) -> None:
         """Emits a question whether a load is under way to a register that the instruction names."""
         named = []
-        for one in instruction.halves():
-            loads = "_load_" in one.name or one.name.startswith("ds_read")
+        for half in instruction.halves():
+            loads = "_load_" in half.name or half.name.startswith("ds_read")
             # Of two loads into one register the later one lands last.
-            for operand in one.operands[1:] if loads else one.operands:
+            for operand in half.operands[1:] if loads else half.operands:
                 if operand.kind != "c":
                     named += [
                         (operand.kind, operand.number + place) for place in range(operand.count)

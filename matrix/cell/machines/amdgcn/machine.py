@@ -71,13 +71,14 @@ class Machine(Registers):
     def fault(self, at: int, kind: str, what: str, space: str, address: np.ndarray, bad: np.ndarray,
               memory: Any = None) -> None:  # fmt: skip
         """Raise the fault of the first lane that is `bad`."""
-        wave, lane = (int(one) for one in np.argwhere(bad)[0])
+        wave, lane = (int(index) for index in np.argwhere(bad)[0])
         first = int(np.broadcast_to(address, bad.shape)[wave, lane])
         group, thread = self.lane(wave, lane)
-        one = self.program.kernel.instructions[at]
+        instruction = self.program.kernel.instructions[at]
         raise Fault(
-            kind, what, space=space, address=first, program_id=self.program_id(group), thread=thread, line=one.loc,
-            instruction=one.text, nearest=memory.nearest(first) if memory is not None else "",
+            kind, what, space=space, address=first, program_id=self.program_id(group), thread=thread,
+            line=instruction.loc, instruction=instruction.text,
+            nearest=memory.nearest(first) if memory is not None else "",
         )  # fmt: skip
 
     # ---------------------------------------------------------------- control

@@ -25,19 +25,19 @@ class Argument(NamedTuple):
 
 def kernel_name(text: str) -> Optional[str]:
     """The name of the first kernel; None without one."""
-    found = _KERNEL.search(text)
-    return None if found is None else found.group(1)
+    match = _KERNEL.search(text)
+    return None if match is None else match.group(1)
 
 
 def directives(text: str) -> Dict[str, int]:
     """Name -> value of the directives whose value is a number."""
-    found = {}
+    values = {}
     for key, value in _DIRECTIVE.findall(text):
         try:
-            found[key] = int(value, 0)
+            values[key] = int(value, 0)
         except ValueError:
             continue
-    return found
+    return values
 
 
 def arguments(text: str) -> List[Argument]:

@@ -69,9 +69,9 @@ def parse(text: str) -> Operand:
     if match:
         if match.group(3):
             return Operand("s", TTMP + int(match.group(3)), 1, *how)
-        one = Operand(match.group(1), int(match.group(2)), 1, *how)
-        one.half = match.group(4) or ""
-        return one
+        operand = Operand(match.group(1), int(match.group(2)), 1, *how)
+        operand.half = match.group(4) or ""
+        return operand
     match = _RANGE.match(text)
     if match:
         kind, first, last = match.group(1), int(match.group(2)), int(match.group(3))

@@ -94,13 +94,13 @@ class Registers:
 
     def mask(self, number: int) -> np.ndarray:
         """A scalar register (pair) as a mask over the lanes."""
-        found = self._masks.get(number)
-        if found is None:
+        mask = self._masks.get(number)
+        if mask is None:
             parts = [self.r(number), self.r(number + 1)] if self._pairs else [self.r(number)]
             raw = np.ascontiguousarray(np.concatenate(parts, axis=1)).view(u1)
-            found = np.unpackbits(raw, axis=1, bitorder="little").view(bool)
-            self._masks[number] = found
-        return found
+            mask = np.unpackbits(raw, axis=1, bitorder="little").view(bool)
+            self._masks[number] = mask
+        return mask
 
     def setmask(self, number: int, value: np.ndarray, m: Mask) -> None:
         if number == NULL:

@@ -67,7 +67,8 @@ class Chunk:
         if not self._asked or least not in self._asked:
             return least
         return min(
-            (int(one) for one in np.unique(places)), key=lambda one: (self._asked.get(one, 0), one)
+            (int(place) for place in np.unique(places)),
+            key=lambda place: (self._asked.get(place, 0), place),
         )
 
     def _release(self, ready: int) -> bool:
@@ -94,15 +95,17 @@ class Chunk:
     def place(self) -> str:
         """Where the waves are, in words."""
         kernel = self._program.kernel
-        found = []
+        stops = []
         for block in np.unique(self._pc[self._pc >= 0]):
-            one = kernel.instructions[kernel.blocks[int(block)][0]]
+            instruction = kernel.instructions[kernel.blocks[int(block)][0]]
             wave = int(np.argmax(self._pc == block))
-            at = "" if one.loc is None else f" ({one.loc[0]}:{one.loc[1]})"
+            at = "" if instruction.loc is None else f" ({instruction.loc[0]}:{instruction.loc[1]})"
             group, own = divmod(wave, self.machine.waves_each)
             who = f"wave {own} of program {self.machine.program_id(group)}"
-            found.append(f"{who} at `{one.text}` in line {one.line} of {kernel.name}{at}")
-        return "; ".join(found[:4]) or f"the end of {kernel.name}"
+            stops.append(
+                f"{who} at `{instruction.text}` in line {instruction.line} of {kernel.name}{at}"
+            )
+        return "; ".join(stops[:4]) or f"the end of {kernel.name}"
 
     def line(self) -> Optional[Tuple[str, int]]:
         """(file, line) of the kernel's source where the first waves are; None where it is not known."""

@@ -32,8 +32,8 @@ _SATURATING = {
 def numbers(instruction: Instruction, key: str, default: int, count: int) -> List[int]:
     """The values of a modifier such as `op_sel:[0,1]`, filled up to `count`."""
     text = instruction.modifiers.get(key, "").strip("[]")
-    found = [int(part) for part in text.split(",") if part]
-    return found + [default] * (count - len(found))
+    parts = [int(part) for part in text.split(",") if part]
+    return parts + [default] * (count - len(parts))
 
 
 def is_dpp(instruction: Instruction) -> bool:
@@ -81,7 +81,7 @@ def sources(
     shuffled, e = None, "e"
     if is_dpp(instruction):
         shuffled, e = _dpp(low, instruction, operands[0])
-    found = []
+    values = []
     for place, (kind, operand) in enumerate(zip(kinds, operands)):
         bits = bits_of(kind)
         half = halves[place] if place < len(halves) else 0
@@ -94,7 +94,7 @@ def sources(
         elif operand.signed:
             raise Unknown("sext of a whole register")
         if raw is None:
-            found.append(
+            values.append(
                 low.read(operand, kind, half if place < len(halves) and bits == 16 else None)
             )
             continue
@@ -107,8 +107,8 @@ def sources(
                 else f"({raw}).astype(u2)"
             )
         typed = raw if kind[0] == "u" else f"{raw}.view({view(kind)})"
-        found.append(low.modified(typed, kind, operand))
-    return found, e
+        values.append(low.modified(typed, kind, operand))
+    return values, e
 
 
 def finish(
@@ -175,8 +175,8 @@ def arithmetic(table: Dict[str, Row]) -> None:
         destination, *operands = instruction.operands
         if len(operands) != len(kinds):
             raise Unknown(f"{len(operands)} sources")
-        found, e = sources(low, instruction, kinds, operands)
-        named = {letter: low.temporary(one) for letter, one in zip("abc", found)}
+        values, e = sources(low, instruction, kinds, operands)
+        named = {letter: low.temporary(text) for letter, text in zip("abc", values)}
         value = expression.format(**named)
         if kind[0] != "f" and "clamp" in instruction.modifiers:
             value = _saturated(name, kind, expression, named)
@@ -188,5 +188,5 @@ def _saturated(name: str, kind: str, expression: str, named: Dict[str, str]) -> 
         raise Unknown("clamp")
     bits = bits_of(kind)
     least, most = (0, 2**bits - 1) if kind[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    wide = expression.format(**{letter: f"{one}.astype(i8)" for letter, one in named.items()})
+    wide = expression.format(**{letter: f"{value}.astype(i8)" for letter, value in named.items()})
     return f"np.clip({wide}, {least}, {most}).astype({view(kind)})"

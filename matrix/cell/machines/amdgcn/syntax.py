@@ -137,7 +137,7 @@ def instruction(text: str, line: int = 0) -> Instruction:
         text.strip().partition("\t") if "\t" in text.strip() else text.strip().partition(" ")
     )
     modifiers = Modifiers()
-    found: List[str] = []
+    texts: List[str] = []
     for piece in split(rest, ","):
         parts = split(piece, " ")
         if (
@@ -145,12 +145,12 @@ def instruction(text: str, line: int = 0) -> Instruction:
             and parts[0] not in _BARE
             and not parts[0].startswith("scope:")
         ):
-            found.append(parts[0])
+            texts.append(parts[0])
             parts = parts[1:]
         for part in parts:
             _add_modifier(modifiers, part)
     return Instruction(
-        name.strip(), [operands.parse(one) for one in found], modifiers, line, text.strip()
+        name.strip(), [operands.parse(operand) for operand in texts], modifiers, line, text.strip()
     )
 
 
@@ -174,10 +174,10 @@ def parse(text: str) -> Kernel:
     if target is None or name is None:
         raise Unsupported("a text without a kernel")
     lines = text.splitlines()
-    start = next((place for place, one in enumerate(lines) if one.startswith(f"{name}:")), None)
+    start = next((place for place, row in enumerate(lines) if row.startswith(f"{name}:")), None)
     if start is None:
         raise Unsupported(f"a text without the code of {name}")
-    reader = _Reader({int(one[0]): os.path.join(*one[1:]) for one in _FILE.findall(text)})
+    reader = _Reader({int(match[0]): os.path.join(*match[1:]) for match in _FILE.findall(text)})
     preloaded = bool(directives.get("user_sgpr_kernarg_preload_length"))
     for number in range(start + 1, len(lines)):
         line = lines[number]
@@ -188,10 +188,10 @@ def parse(text: str) -> Kernel:
             break
         reader.read(line, number + 1)
     wave = 32 if directives.get("wavefront_size32") else 64
-    found = metadata.arguments(text)
+    arguments = metadata.arguments(text)
     tables = constants.resolve(reader.instructions, lines)
     return Kernel(
-        name, target.group(1), reader.instructions, reader.finish(), reader.labels, directives, found, wave, tables
+        name, target.group(1), reader.instructions, reader.finish(), reader.labels, directives, arguments, wave, tables
     )  # fmt: skip
 
 
@@ -222,8 +222,8 @@ class _Reader:
         first.text = line
         if len(halves) == 2:
             first.pair = halves[1]
-        for one in halves:
-            one.loc, one.index = self._loc, len(self.instructions)
+        for part in halves:
+            part.loc, part.index = self._loc, len(self.instructions)
         self.instructions.append(first)
         if first.name.startswith(_ENDS):
             self._begin_block()

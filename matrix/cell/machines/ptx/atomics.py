@@ -80,7 +80,7 @@ class Atomics:
             compare = np.broadcast_to(compare, self.shape)[active]
         for place, value in enumerate(values):
             value = np.broadcast_to(value, self.shape)[active]
-            found = self._rounds(
+            old = self._rounds(
                 data,
                 index + place if place else index,
                 operation,
@@ -89,7 +89,7 @@ class Atomics:
                 compare,
                 active,
             )
-            results[place][active] = found
+            results[place][active] = old
         return results
 
     def _rounds(self, data, index, operation, type_name, values, compare, active):

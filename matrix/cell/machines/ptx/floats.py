@@ -158,8 +158,8 @@ def flush_exact(x, exact):
 
 def clamp01(x):
     """`.sat`: into [0, 1]; NaN becomes 0."""
-    zero, one = x.dtype.type(0), x.dtype.type(1)
-    return np.where(x > zero, np.minimum(x, one), zero)
+    zero, unit = x.dtype.type(0), x.dtype.type(1)
+    return np.where(x > zero, np.minimum(x, unit), zero)
 
 
 def relu(x):

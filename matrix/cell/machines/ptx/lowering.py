@@ -382,7 +382,7 @@ def check_modifiers(instruction: Instruction, allowed: Tuple[str, ...]) -> Set[s
     Raises:
         Unsupported: one that is not among `allowed`.
     """
-    found = set(instruction.modifiers[:-1])
-    for modifier in found.difference(allowed):
+    modifiers = set(instruction.modifiers[:-1])
+    for modifier in modifiers.difference(allowed):
         raise instruction.unsupported(f"modifier .{modifier}")
-    return found
+    return modifiers

@@ -80,7 +80,7 @@ class Machine:
         thread = np.arange(self.threads, dtype=u4)[None]
         cta = self.numbers.astype(u4)[:, None]
         lane = thread & u4(31)
-        found = {
+        registers = {
             "%laneid": lane, "%warpid": thread >> u4(5), "%nwarpid": one(-(-self.threads // 32)),
             "%is_explicit_cluster": one(launch.cluster_size > 1), "%smid": cta, "%nsmid": one(launch.count),
             "%gridid": one(1), "%dynamic_smem_size": one(launch.dynamic_shared), "%total_smem_size": one(launch.shared),
@@ -88,10 +88,10 @@ class Machine:
             "%cluster_ctarank": (np.arange(self.ctas, dtype=u4) % u4(launch.cluster_size))[:, None],
             "%cluster_nctarank": one(launch.cluster_size),
         }  # fmt: skip
-        found["%lanemask_le"] = found["%lanemask_lt"] | found["%lanemask_eq"]
-        found["%lanemask_gt"], found["%lanemask_ge"] = (
-            ~found["%lanemask_le"],
-            ~found["%lanemask_lt"],
+        registers["%lanemask_le"] = registers["%lanemask_lt"] | registers["%lanemask_eq"]
+        registers["%lanemask_gt"], registers["%lanemask_ge"] = (
+            ~registers["%lanemask_le"],
+            ~registers["%lanemask_lt"],
         )
         position = (
             cta % u4(grid[0]),
@@ -102,16 +102,19 @@ class Machine:
         if (y, z) != (1, 1):
             tids = (thread % u4(x), thread // u4(x) % u4(y), thread // u4(x * y))
         for axis, letter in enumerate("xyz"):
-            found[f"%tid.{letter}"], found[f"%ntid.{letter}"] = tids[axis], one((x, y, z)[axis])
-            found[f"%ctaid.{letter}"] = position[axis]
-            found[f"%nctaid.{letter}"] = one(grid[axis])
-            found[f"%clusterid.{letter}"] = position[axis] // u4(cluster[axis])
-            found[f"%nclusterid.{letter}"] = one(grid[axis] // cluster[axis])
-            found[f"%cluster_ctaid.{letter}"] = position[axis] % u4(cluster[axis])
-            found[f"%cluster_nctaid.{letter}"] = one(cluster[axis])
+            registers[f"%tid.{letter}"], registers[f"%ntid.{letter}"] = (
+                tids[axis],
+                one((x, y, z)[axis]),
+            )
+            registers[f"%ctaid.{letter}"] = position[axis]
+            registers[f"%nctaid.{letter}"] = one(grid[axis])
+            registers[f"%clusterid.{letter}"] = position[axis] // u4(cluster[axis])
+            registers[f"%nclusterid.{letter}"] = one(grid[axis] // cluster[axis])
+            registers[f"%cluster_ctaid.{letter}"] = position[axis] % u4(cluster[axis])
+            registers[f"%cluster_nctaid.{letter}"] = one(cluster[axis])
         return {
             name: np.broadcast_to(value, value.shape if value.ndim == 2 else (1, 1))
-            for name, value in found.items()
+            for name, value in registers.items()
         }
 
     def clock(self):

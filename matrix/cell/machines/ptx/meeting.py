@@ -17,40 +17,40 @@ def ranks(kernel: Kernel) -> List[int]:
     """Return each block's index in that order."""
     count = len(kernel.blocks)
     after = [_successors(kernel, number) for number in range(count)]
-    found = _ordered(0, set(range(count)), after) if count else []
+    order = _ordered(0, set(range(count)), after) if count else []
     # Unreachable blocks.
-    found += sorted(set(range(count)) - set(found))
+    order += sorted(set(range(count)) - set(order))
     places = [0] * count
-    for place, number in enumerate(found):
+    for place, number in enumerate(order):
         places[number] = place
     return places
 
 
 def _successors(kernel: Kernel, number: int) -> List[int]:
     last = kernel.instructions[kernel.blocks[number][1] - 1]
-    found = []
+    targets = []
     if last.name == "bra":
-        found.append(kernel.label(last, last.operands[0]))
+        targets.append(kernel.label(last, last.operands[0]))
     if last.name == "brx":
-        found += [kernel.label(last, name) for name in kernel.tables[last.operands[1]]]
+        targets += [kernel.label(last, name) for name in kernel.tables[last.operands[1]]]
     if last.guard or last.name not in ("bra", "brx", *_STOPS):
-        found.append(number + 1)
+        targets.append(number + 1)
     # The number of blocks is the end.
-    return [one for one in found if one < len(kernel.blocks)]
+    return [target for target in targets if target < len(kernel.blocks)]
 
 
 def _ordered(entry: int, inside: Set[int], after: List[List[int]]) -> List[int]:
     """The blocks of `inside` that `entry` leads to: those ahead first, a loop's first block ahead of its body."""
-    found: List[int] = []
+    order: List[int] = []
     for component in _components([entry], inside, after):
         head, rest = component[0], set(component[1:])
-        found.append(head)
+        order.append(head)
         if rest:
             # The rest of the loop without the edge back to `head`, from each of its entries.
-            begun = sorted(one for one in after[head] if one in rest)
+            begun = sorted(block for block in after[head] if block in rest)
             for inner in _components(begun, rest, after):
-                found += _ordered(inner[0], set(inner), after) if len(inner) > 1 else inner
-    return found
+                order += _ordered(inner[0], set(inner), after) if len(inner) > 1 else inner
+    return order
 
 
 def _components(
@@ -61,7 +61,7 @@ def _components(
     lowest: Dict[int, int] = {}
     held: List[int] = []
     on: Set[int] = set()
-    found: List[List[int]] = []
+    components: List[List[int]] = []
     for entry in sorted(entries, reverse=True):
         if entry in number:
             continue
@@ -74,21 +74,21 @@ def _components(
                 held.append(block)
                 on.add(block)
                 # Those that stand first in the text are to come first, of paths that do not follow one another.
-                rest = iter(sorted((one for one in after[block] if one in inside), reverse=True))
+                rest = iter(sorted((each for each in after[block] if each in inside), reverse=True))
                 work[-1] = (block, rest)
-            for one in rest:
-                if one not in number:
-                    work.append((one, iter(())))
+            for follower in rest:
+                if follower not in number:
+                    work.append((follower, iter(())))
                     break
-                if one in on:
-                    lowest[block] = min(lowest[block], number[one])
+                if follower in on:
+                    lowest[block] = min(lowest[block], number[follower])
             else:
                 work.pop()
                 if work:
                     lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[block])
                 if lowest[block] == number[block]:
                     at = held.index(block)
-                    found.append(held[at:])
+                    components.append(held[at:])
                     on.difference_update(held[at:])
                     del held[at:]
-    return found[::-1]
+    return components[::-1]

@@ -86,15 +86,15 @@ class Chunk:
     def place(self) -> str:
         """Where the lanes are, in words."""
         kernel = self.program.kernel
-        found = []
+        stops = []
         for block in sorted({*self._ready, *self._passed, *self._waiting}):
             instruction = kernel.instructions[kernel.blocks[block][0]]
             at = "" if instruction.loc is None else f" ({instruction.loc[0]}:{instruction.loc[1]})"
             who = self._who(block)
-            found.append(
+            stops.append(
                 f"{who} at `{instruction.text}` in line {instruction.line} of {kernel.name}{at}"
             )
-        return "; ".join(found) or f"the end of {kernel.name}"
+        return "; ".join(stops) or f"the end of {kernel.name}"
 
     def _who(self, block: int) -> str:
         """The lanes at a block, in words: which threads of the first program, and how many programs."""
@@ -231,7 +231,7 @@ class Chunk:
             arrived = np.where(self._full(self._ended), np.iinfo(np.int64).max, arrived)
         phase = arrived.min(1).reshape(-1, size).min(1)
         may = self._cluster_waited <= np.repeat(phase, size)[:, None]
-        found = False
+        progress = False
         for block, barrier in self.program.barriers.items():
             waiting = self._waiting.get(block)
             if waiting is None or barrier.kind != "cluster wait":
@@ -239,7 +239,7 @@ class Chunk:
             released = waiting & may
             if not released.any():
                 continue
-            found = True
+            progress = True
             rest = waiting & ~may
             if rest.any():
                 self._waiting[block] = rest
@@ -248,7 +248,7 @@ class Chunk:
             self._passed[block] = self._merged(self._passed, block, released)
             if self.machine.watch is not None:
                 self.machine.watch.released(self.machine, barrier.name, released)
-        return found
+        return progress
 
     # ---------------------------------------------------------------- masks
 

@@ -108,7 +108,7 @@ def split_operands(text: str) -> List[str]:
 
 def _without_comments(text: str) -> str:
     # A block comment keeps its line breaks: lines are counted.
-    text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found.group(0).count("\n"), text, flags=re.S)
+    text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match.group(0).count("\n"), text, flags=re.S)
     return re.sub(r"//[^\n]*", "", text)
 
 
@@ -119,7 +119,7 @@ def parse(text: str) -> Module:
         Unsupported: a construct that is not known, such as a function that is called.
     """
     text = _without_comments(text)
-    files = {int(found.group(1)): found.group(2) for found in _FILE.finditer(text)}
+    files = {int(match.group(1)): match.group(2) for match in _FILE.finditer(text)}
     version = re.search(r"\.version\s+(\d+\.\d+)", text)
     target = re.search(r"\.target\s+(\w+)", text)
     reader = _Reader(files)
@@ -194,20 +194,20 @@ class _Reader:
 
     def _labels(self, piece: str) -> str:
         while True:
-            found = _LABEL.match(piece)
-            if found is None:
+            match = _LABEL.match(piece)
+            if match is None:
                 return piece
             kernel = self._kernel
             assert kernel is not None
-            kernel.labels[found.group(1), self._scopes[-1]] = len(kernel.instructions)
-            self._last_label = found.group(1)
-            piece = piece[found.end() :]
+            kernel.labels[match.group(1), self._scopes[-1]] = len(kernel.instructions)
+            self._last_label = match.group(1)
+            piece = piece[match.end() :]
 
     def _directive(self, text: str) -> None:
-        found = _LOC.match(text)
-        if found is not None:
-            name = self._files.get(int(found.group(1)), found.group(1))
-            self._loc = (name, int(found.group(2)))
+        match = _LOC.match(text)
+        if match is not None:
+            name = self._files.get(int(match.group(1)), match.group(1))
+            self._loc = (name, int(match.group(2)))
         elif text.startswith(".section"):
             # Debugging sections hold data in braces.
             self._skipping = 0
@@ -216,14 +216,14 @@ class _Reader:
         if head.startswith(".section"):
             self._skipping = 1
             return
-        found = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?(.*)$", head, re.S)
-        if found is None:
+        match = re.search(r"\.entry\s+([\w$]+)\s*(?:\((.*?)\))?(.*)$", head, re.S)
+        if match is None:
             if ".func" not in head:
                 raise Unsupported(head.split()[0], line)
             # Mathematics that is inlined where it is used is left behind as functions; a call of one is refused.
             self._skipping = 1
             return
-        name, parameters, rest = found.groups()
+        name, parameters, rest = match.groups()
         self._kernel = Kernel(
             name,
             _parameters(parameters or "", line),
@@ -260,10 +260,10 @@ class _Reader:
         kernel = self._kernel
         if kernel is None:
             raise Unsupported(text.split()[0], line, "a statement outside of a function")
-        found = _INSTRUCTION.match(text)
-        if found is None:
+        match = _INSTRUCTION.match(text)
+        if match is None:
             raise Unsupported(text[:60], line, "no instruction")
-        negated, guard, opcode, rest = found.groups()
+        negated, guard, opcode, rest = match.groups()
         rest, guard = self._renamed(rest), self._renamed(guard) if guard else None
         kernel.instructions.append(
             Instruction(
@@ -280,27 +280,27 @@ class _Reader:
             names.update(scope)
         if not names:
             return text
-        return _NAME.sub(lambda found: names.get(found.group(0), found.group(0)), text)
+        return _NAME.sub(lambda match: names.get(match.group(0), match.group(0)), text)
 
     def _declare_registers(self, text: str, line: int) -> None:
         kernel = self._kernel
-        found = re.match(r"\.reg\s+\.(\w+)\s+(.*)$", text, re.S)
-        if kernel is None or found is None or not (is_type(found.group(1))):
+        match = re.match(r"\.reg\s+\.(\w+)\s+(.*)$", text, re.S)
+        if kernel is None or match is None or not (is_type(match.group(1))):
             raise Unsupported(text, line, "a declaration of registers")
-        bits = type_of(found.group(1)).bits
-        for name in found.group(2).split(","):
+        bits = type_of(match.group(1)).bits
+        for name in match.group(2).split(","):
             several = re.fullmatch(r"\s*([%\w$]+)<(\d+)>\s*", name)
             names = (
                 [f"{several.group(1)}{n}" for n in range(int(several.group(2)))]
                 if several
                 else [name.strip()]
             )
-            for one in names:
-                own = one
+            for register in names:
+                own = register
                 if len(self._scopes) > 1:
                     # A scope's register hides one of the same name outside: it gets a unique name.
-                    own = f"%s{self._scopes[-1]}_{one.lstrip('%')}"
-                    self._names[-1][one] = own
+                    own = f"%s{self._scopes[-1]}_{register.lstrip('%')}"
+                    self._names[-1][register] = own
                 kernel.widths[own] = bits
 
     def _declare(self, text: str, line: int) -> None:
@@ -313,17 +313,17 @@ class _Reader:
         if text.startswith(".param") and self._kernel is not None:
             # An argument of a call, which no lowered call reads.
             return
-        found = re.search(
+        match = re.search(
             r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",
             text,
             re.S,
         )
-        if found is None or not is_type(found.group(3)):
+        if match is None or not is_type(match.group(3)):
             if ".func" in text or ".entry" in text:
                 # The declaration of an external function: only a call of it is unsupported.
                 return
             raise Unsupported(text.split()[0], line, text[:80])
-        space, align, kind, name, sizes, data = found.groups()
+        space, align, kind, name, sizes, data = match.groups()
         element = type_of(kind).bits // 8
         count = 1
         for size in re.findall(r"\[(\d*)\]", sizes):
@@ -340,27 +340,27 @@ def _parameters(text: str, line: int) -> List[Parameter]:
     parameters: List[Parameter] = []
     offset = 0
     for part in split_operands(text):
-        found = re.search(r"([%\w$]+)\s*(\[(\d+)\])?\s*$", part)
+        match = re.search(r"([%\w$]+)\s*(\[(\d+)\])?\s*$", part)
         kind = next((word[1:] for word in part.split() if is_type(word[1:])), None)
-        if found is None or kind is None:
+        if match is None or kind is None:
             raise Unsupported(".param", line, part)
         element = type_of(kind).bits // 8
-        array = found.group(2) is not None
-        size = element * int(found.group(3)) if array else element
+        array = match.group(2) is not None
+        size = element * int(match.group(3)) if array else element
         # `.ptr .align n` is the alignment of the pointee; the parameter's own alignment stands before the type.
         before = re.match(r"\s*\.param\s+\.align\s+(\d+)", part)
         align = int(before.group(1)) if before else element
         offset = -(-offset // align) * align
-        parameters.append(Parameter(found.group(1), kind, size, align, array, offset))
+        parameters.append(Parameter(match.group(1), kind, size, align, array, offset))
         offset += size
     return parameters
 
 
 def _triple(text: str, directive: str) -> Optional[Tuple[int, int, int]]:
-    found = re.search(directive + r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", text)
-    if found is None:
+    match = re.search(directive + r"\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", text)
+    if match is None:
         return None
-    x, y, z = (int(part or 1) for part in found.groups())
+    x, y, z = (int(part or 1) for part in match.groups())
     return x, y, z
 
 

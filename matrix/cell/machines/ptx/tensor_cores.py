@@ -82,9 +82,9 @@ class TensorCores:
     def _fragment(self, values, kind, per, left):
         """A or B as (warps, rows, columns), ready to be multiplied."""
         key = (kind, left, *map(id, values))
-        found = self._fragments.get(key)
-        if found is not None:
-            return found[1]
+        entry = self._fragments.get(key)
+        if entry is not None:
+            return entry[1]
         warps, count = self.warps, len(values)
         matrix = elements(self.registers(values), kind)
         if left:

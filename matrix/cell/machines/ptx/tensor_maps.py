@@ -129,21 +129,21 @@ class _Map:
         """
         channels, pixels = self.box[:2]
         count = np.arange(pixels, dtype=i8)[None]
-        found = []
+        axes = []
         for place in range(1, self.rank - 1):
             low, high = (corner[place - 1] for corner in self.corners)
             step = self.steps[place]
             size = -(-(self.shape[place] + high - low) // step)
             count = count + (coordinates[:, place, None] - low) // step
-            found.append(low + count % size * step + offsets[:, place - 1, None])
+            axes.append(low + count % size * step + offsets[:, place - 1, None])
             count = count // size
-        found.append(coordinates[:, -1, None] + count)
-        found = [
-            np.repeat(np.broadcast_to(one, (len(coordinates), pixels)), channels, 1)
-            for one in found
+        axes.append(coordinates[:, -1, None] + count)
+        axes = [
+            np.repeat(np.broadcast_to(axis, (len(coordinates), pixels)), channels, 1)
+            for axis in axes
         ]
         first = coordinates[:, 0, None] + np.tile(np.arange(channels, dtype=i8), pixels)[None]
-        return np.stack([first, *found], 2)
+        return np.stack([first, *axes], 2)
 
     def boxes(self, coordinates):
         """Coordinates (copies, boxes, rank): of one box, or of the four rows of tile::gather4 and tile::scatter4."""
@@ -207,10 +207,10 @@ class TensorMaps:
     def _groups(self, at, address, lanes):
         """Lanes by the bytes of their maps: (map, which of the lanes)."""
         where = self._of(address, lanes)
-        for one in np.unique(where):
-            mine = np.flatnonzero(where == one)
+        for start in np.unique(where):
+            mine = np.flatnonzero(where == start)
             lane = (int(lanes[0][mine[0]]), int(lanes[1][mine[0]]))
-            place = np.full((1, 1), one, u8)
+            place = np.full((1, 1), start, u8)
             # A map is aligned to 64 bytes, half of its size: as a parameter, it lies no better.
             both = place + np.array([[0, BYTES // 2]], u8)
             self.machine.global_.check(at, "tensor map", both, None, BYTES // 2, lane)
@@ -249,9 +249,9 @@ class TensorMaps:
             addresses, inside = tensor.global_addresses(where, moved)
             values = np.full(addresses.shape, tensor.fill, BY_BYTES[tensor.size])
             if inside.any():
-                found = addresses[inside]
+                wanted = addresses[inside]
                 self._check_each(at, "bulk load", addresses, inside, tensor.size, lanes, mine)
-                values[inside] = memory.read(found, 1, BY_BYTES[tensor.size])[0]
+                values[inside] = memory.read(wanted, 1, BY_BYTES[tensor.size])[0]
             if tensor.element == "tf32":
                 values = floats.to_tf32(values.view(f4), "rn")
             places = tensor.shared_addresses(target[mine] & u4(0xFFFFFF), values.shape[1])
@@ -295,8 +295,8 @@ class TensorMaps:
         rows = [(mine[0], inside)]
         watch = self.machine.watch
         if watch is not None and watch.each_copy:
-            one = np.arange(len(mine))[:, None]
-            rows = [(number, inside & (one == row)) for row, number in enumerate(mine)]
+            index = np.arange(len(mine))[:, None]
+            rows = [(number, inside & (index == row)) for row, number in enumerate(mine)]
         for number, part in rows:
             if part.any():
                 lane = (int(lanes[0][number]), int(lanes[1][number]))
@@ -341,12 +341,12 @@ class TensorMaps:
             if machine.watch is not None:
                 issuers = tuple(axis[mine] for axis in lanes)
                 machine.watch.reading(machine, at, issuers, index // tensor.size, tensor.size)
-            found = addresses[inside]
-            if not found.size:
+            wanted = addresses[inside]
+            if not wanted.size:
                 continue
             self._check_each(at, "bulk store", addresses, inside, tensor.size, lanes, mine)
             if operation is None:
-                memory.write(found, [values[inside]], BY_BYTES[tensor.size])
+                memory.write(wanted, [values[inside]], BY_BYTES[tensor.size])
                 continue
             kind = tensor.element if operation in ("add", "min", "max") else f"b{8 * tensor.size}"
             # Lanes one after another: two of them may meet the same element.
@@ -382,18 +382,18 @@ class TensorMaps:
         lanes = self._lanes(condition)
         for number in range(len(lanes[0])):
             lane = (int(lanes[0][number]), int(lanes[1][number]))
-            one = tuple(axis[number : number + 1] for axis in lanes)
-            size = int(self._of(nbytes, one)[0])
-            start, to = self._of(source, one), self._of(target, one) & u4(0xFFFFFF)
+            thread = tuple(axis[number : number + 1] for axis in lanes)
+            size = int(self._of(nbytes, thread)[0])
+            start, to = self._of(source, thread), self._of(target, thread) & u4(0xFFFFFF)
             addresses = start + np.arange(size, dtype=u8)
             machine.global_.check(at, "bulk load", addresses, None, 1, lane)
             places = to + np.arange(size, dtype=u4)
             machine.shared.check(at, "bulk copy", places, None, 1, lane)
-            base = machine.shared.base[one[0], 0]
+            base = machine.shared.base[thread[0], 0]
             index = base[:, None] + places.astype(i8)[None]
-            signal = base + (self._of(barrier, one) & u4(0xFFFFFF)).astype(i8)
+            signal = base + (self._of(barrier, thread) & u4(0xFFFFFF)).astype(i8)
             values = memory.read(addresses, 1, u1)[0][None]
             if machine.watch is not None:
-                machine.watch.copying(machine, at, one, index, 1, signal // 8)
+                machine.watch.copying(machine, at, thread, index, 1, signal // 8)
             machine.mbarriers.copy(signal, 1, index, values, size)
             machine.progress += 1

@@ -69,7 +69,7 @@ class TensorMemory:
         machine = self.machine
         if self.cells is None:
             self.cells = np.full((machine.ctas, LANES, COLUMNS), _POISON, u4)
-        found = np.zeros(self.shape, u4)
+        starts = np.zeros(self.shape, u4)
         first = np.zeros(self.shape, bool)
         wanted = np.broadcast_to(columns, self.shape)
         for cta, warp in zip(*np.nonzero(self._active(at, condition))):
@@ -89,8 +89,8 @@ class TensorMemory:
             start = int(free[0]) * count
             self._taken[cta, start : start + count] = True
             self.cells[cta, :, start : start + count] = _POISON
-            found[lane], first[lane] = start, True
-        machine.shared.store(at, address, first, (found,), u4)
+            starts[lane], first[lane] = start, True
+        machine.shared.store(at, address, first, (starts,), u4)
 
     def free(self, at, address, columns, condition):
         """tcgen05.dealloc."""
@@ -143,7 +143,7 @@ class TensorMemory:
         base = np.broadcast_to(address, self.shape)[ctas, 32 * warps].astype(i8)[
             :, None, None, None
         ]
-        row, column, half = (one[:, :, None] for one in fragment(shape, count))
+        row, column, half = (index[:, :, None] for index in fragment(shape, count))
         per = 2 if packed else 1
         column = column * per + np.arange(per)
         rows = (base >> 16) + row + (second >> 16) * half
@@ -165,8 +165,8 @@ class TensorMemory:
 
     def load(self, at, shape, count, packed, address, second, condition):
         """tcgen05.ld: the registers of each thread; with `packed` two columns of 16 bits make one."""
-        found = self._places(at, "tcgen05.ld", shape, count, packed, address, second, condition)
-        ctas, warps, rows, columns = found
+        places = self._places(at, "tcgen05.ld", shape, count, packed, address, second, condition)
+        ctas, warps, rows, columns = places
         registers = count * _REGISTERS[shape]
         if not len(ctas):
             return [np.zeros((1, 1), u4)] * registers
@@ -185,8 +185,8 @@ class TensorMemory:
 
     def store(self, at, shape, count, packed, address, second, values, condition):
         """tcgen05.st; it lands when the warp waits for it."""
-        found = self._places(at, "tcgen05.st", shape, count, packed, address, second, condition)
-        ctas, warps, rows, columns = found
+        places = self._places(at, "tcgen05.st", shape, count, packed, address, second, condition)
+        ctas, warps, rows, columns = places
         if not len(ctas):
             return
         stacked = np.stack([np.broadcast_to(value, self.shape) for value in values], 2)

@@ -106,7 +106,7 @@ class TensorProducts:
         """Do the operations of the oldest commit on each of the mbarriers `objects`; return whether there were any."""
         left = set(objects.tolist())
         for place, commit in enumerate(self._commits):
-            mine = np.array([one in left for one in commit.barrier.tolist()], bool)
+            mine = np.array([barrier in left for barrier in commit.barrier.tolist()], bool)
             if not mine.any():
                 continue
             left -= set(commit.barrier[mine].tolist())
@@ -118,31 +118,33 @@ class TensorProducts:
             self.machine.mbarriers.arrive(commit.barrier[mine])
             if not left:
                 break
-        found = len(left) < len(objects)
+        changed = len(left) < len(objects)
         self._commits = [commit for commit in self._commits if len(commit.barrier)]
-        return found
+        return changed
 
     def _do(self, number, ctas, threads):
         """Do all that the threads have issued before `number`."""
         who = np.zeros(self.shape, bool)
         who[ctas, threads] = True
         pending = []
-        for one in self._issued:
+        for product in self._issued:
             mine = (
-                who[one.ctas, one.threads] if one.number < number else np.zeros(len(one.ctas), bool)
+                who[product.ctas, product.threads]
+                if product.number < number
+                else np.zeros(len(product.ctas), bool)
             )
             if not mine.any():
-                pending.append(one)
+                pending.append(product)
                 continue
-            one.work(mine)
+            product.work(mine)
             if not mine.all():
                 rest = ~mine
-                left = one.work
-                where = tuple(part[rest] if np.ndim(part) else part for part in one.where)
+                left = product.work
+                where = tuple(part[rest] if np.ndim(part) else part for part in product.where)
                 rows = np.flatnonzero(rest)
                 pending.append(
                     _Issued(
-                        one.number, one.ctas[rest], one.threads[rest], _part(left, rows, len(mine)), where
+                        product.number, product.ctas[rest], product.threads[rest], _part(left, rows, len(mine)), where
                     )
                 )  # fmt: skip
         self._issued = pending
@@ -151,10 +153,10 @@ class TensorProducts:
         """Which of the cells (n, …) of the CTAs (n,) something under way may still write; None where none."""
         if not self._issued:
             return None
-        found = None
+        hits = None
         seen = set()
-        for one in self._issued:
-            hosts, lane, column, quarter, count = one.where
+        for product in self._issued:
+            hosts, lane, column, quarter, count = product.where
             key = (hosts.tobytes(), lane.tobytes(), column.tobytes(), quarter, count)
             if key in seen:
                 continue
@@ -167,8 +169,8 @@ class TensorProducts:
             hit = (start >= 0) & (columns >= start) & (columns < start + count)
             hit &= (rows % 32 >= low) & (rows % 32 < low + quarter)
             if hit.any():
-                found = hit if found is None else found | hit
-        return found
+                hits = hit if hits is None else hits | hit
+        return hits
 
     # ---------------------------------------------------------------- products
 
@@ -191,9 +193,9 @@ class TensorProducts:
         if len(np.unique(ctas)) < len(ctas):
             # A product by several threads of a CTA is as many products.
             for place in np.unique(threads):
-                one = np.zeros(self.shape, bool)
-                one[ctas[threads == place], place] = True
-                self.multiply(at, kind, group, d, a, b, idesc, accumulate, scales, one)
+                mask = np.zeros(self.shape, bool)
+                mask[ctas[threads == place], place] = True
+                self.multiply(at, kind, group, d, a, b, idesc, accumulate, scales, mask)
             return
         lanes, ctas = self._hosts(at, lanes, group)
         threads = lanes[1]

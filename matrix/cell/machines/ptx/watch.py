@@ -74,7 +74,7 @@ class Watch:
         """The threads of `active` ask the mbarriers `objects`; the phase is over for those of `done`."""
 
 
-_CALLS = [name for name, one in vars(Watch).items() if callable(one)]
+_CALLS = [name for name, value in vars(Watch).items() if callable(value)]
 
 
 def several(watches: Sequence[Any]) -> Any:
@@ -82,10 +82,10 @@ def several(watches: Sequence[Any]) -> Any:
     watches = [watch for watch in watches if watch is not None]
     if len(watches) == 1:
         return watches[0]
-    found = Watch()
-    found.each_copy = any(watch.each_copy for watch in watches)
-    pass_on(found, watches)
-    return found
+    together = Watch()
+    together.each_copy = any(watch.each_copy for watch in watches)
+    pass_on(together, watches)
+    return together
 
 
 def pass_on(watch: Watch, others: Sequence[Watch]) -> None:

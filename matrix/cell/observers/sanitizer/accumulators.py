@@ -48,19 +48,19 @@ def _joined(old: Any, new: State) -> State:
 
 
 def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
-    one = kernel.instructions[at]
-    if one.name == "wgmma":
-        _product(findings, one, state)
+    instruction = kernel.instructions[at]
+    if instruction.name == "wgmma":
+        _product(findings, instruction, state)
         return
-    if not state or not one.operands:
+    if not state or not instruction.operands:
         return
-    names = {name for operand in one.operands for name in _WORD.findall(operand)}
+    names = {name for operand in instruction.operands for name in _WORD.findall(operand)}
     used = names & state.keys()
     if not used:
         return
-    if one.name == "mov" and len(one.operands) == 2:
-        target = one.operands[0]
-        source = one.operands[1]
+    if instruction.name == "mov" and len(instruction.operands) == 2:
+        target = instruction.operands[0]
+        source = instruction.operands[1]
         if source in state and target in kernel.widths:
             state[target] = state[source]
             return
@@ -78,38 +78,38 @@ def _step(findings: Findings, kernel: Any, at: int, state: State) -> None:
         state.pop(name)
 
 
-def _product(findings: Findings, one: Any, state: State) -> None:
-    if "commit_group" in one.modifiers:
+def _product(findings: Findings, instruction: Any, state: State) -> None:
+    if "commit_group" in instruction.modifiers:
         for name, age in state.items():
             state[name] = min(age + 1, _MOST)
-    elif "wait_group" in one.modifiers:
-        newest = int(one.operands[0], 0)
+    elif "wait_group" in instruction.modifiers:
+        newest = int(instruction.operands[0], 0)
         for name in [name for name, age in state.items() if age >= newest]:
             state.pop(name)
-    elif "mma_async" in one.modifiers:
-        for operand in one.operands[1:]:
+    elif "mma_async" in instruction.modifiers:
+        for operand in instruction.operands[1:]:
             # Operand A in registers must be there.
             for name in set(_WORD.findall(operand)) & state.keys():
                 findings.add(
                     KIND, f"{name} is an operand while a wgmma may still write it: no wgmma.wait_group lies between",
-                    one.index,
+                    instruction.index,
                 )  # fmt: skip
-        for name in _WORD.findall(one.operands[0]):
+        for name in _WORD.findall(instruction.operands[0]):
             state[name] = -1
 
 
 def _successors(kernel: Any) -> List[List[int]]:
-    found = []
+    followers = []
     for number, (first, end) in enumerate(kernel.blocks):
         targets = []
         falls = True
         for at in range(first, end):
-            one = kernel.instructions[at]
-            if one.name == "bra":
-                targets.append(kernel.label(one, one.operands[0]))
-            if one.name in ("bra", "ret", "exit", "trap") and not one.guard:
+            instruction = kernel.instructions[at]
+            if instruction.name == "bra":
+                targets.append(kernel.label(instruction, instruction.operands[0]))
+            if instruction.name in ("bra", "ret", "exit", "trap") and not instruction.guard:
                 falls = False
         if falls and number + 1 < len(kernel.blocks):
             targets.append(number + 1)
-        found.append([target for target in targets if 0 <= target < len(kernel.blocks)])
-    return found
+        followers.append([target for target in targets if 0 <= target < len(kernel.blocks)])
+    return followers

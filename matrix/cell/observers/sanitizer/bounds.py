@@ -33,11 +33,11 @@ class Bounds(ptx.Watch):
     def allowed(self, at: int) -> Optional[List[Tuple[int, int, Tensor]]]:
         """First byte, end and tensor of each that the access may mean; None where that is not known."""
         if at not in self._allowed:
-            found: List[Tuple[int, int, Tensor]] = []
+            extents: List[Tuple[int, int, Tensor]] = []
             for parameter in self._pointers.of(at):
                 for tensor in self._of.get(parameter, ()):
-                    found.append((*tensor.extents(), tensor))
-            self._allowed[at] = found or None
+                    extents.append((*tensor.extents(), tensor))
+            self._allowed[at] = extents or None
         return self._allowed[at]
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
@@ -63,7 +63,14 @@ class Bounds(ptx.Watch):
             bad &= condition
         if bad.any():
             self._report(
-                machine, at, what, address, bad, nbytes, [one for _, _, one in allowed], "leaves"
+                machine,
+                at,
+                what,
+                address,
+                bad,
+                nbytes,
+                [beside for _, _, beside in allowed],
+                "leaves",
             )
 
     def _inside(self, machine, at, what, address, condition, nbytes, tensor) -> None:

@@ -87,7 +87,7 @@ class Clocks:
     # ---------------------------------------------------------------- mbarriers
 
     def _object(self, objects: np.ndarray) -> np.ndarray:
-        rows = [self._rows.setdefault(one, len(self._rows)) for one in objects.tolist()]
+        rows = [self._rows.setdefault(number, len(self._rows)) for number in objects.tolist()]
         if len(self._rows) > len(self._at_object):
             more = np.zeros((2 * len(self._rows) - len(self._at_object), self.actors), np.int32)
             self._at_object = np.r_[self._at_object, more]
@@ -106,7 +106,7 @@ class Clocks:
         np.maximum.at(self._at_object, (rows, actor), time)
 
     def waited(self, objects: np.ndarray, cta: np.ndarray, warp: np.ndarray) -> None:
-        known = np.array([one in self._rows for one in objects.tolist()], bool)
+        known = np.array([number in self._rows for number in objects.tolist()], bool)
         if known.any():
             rows = self._object(objects[known])
             np.maximum.at(self.seen, (cta[known], warp[known]), self._at_object[rows])

@@ -36,15 +36,15 @@ def check(findings: Findings, kernel: Any) -> None:
             )
 
 
-def _reads_global(one: Any) -> bool:
-    if one.name == "ld":
-        return "global" in one.modifiers
-    if one.name != "cp":
+def _reads_global(instruction: Any) -> bool:
+    if instruction.name == "ld":
+        return "global" in instruction.modifiers
+    if instruction.name != "cp":
         return False
     spaces = [
         name
-        for name in one.modifiers
+        for name in instruction.modifiers
         if name in ("shared", "shared::cta", "shared::cluster", "global")
     ]
     # cp.async.cg.shared.global: into shared memory first, from global second.
-    return "async" in one.modifiers and spaces[-1:] == ["global"]
+    return "async" in instruction.modifiers and spaces[-1:] == ["global"]

@@ -33,7 +33,7 @@ class Divergence(ptx.Watch):
         some = waited.any(2) & ~waited.all(2)
         last = self._last[machine][name].reshape(shape[0], -1, 32)
         if some.any():
-            cta, warp = (int(one[0]) for one in np.nonzero(some))
+            cta, warp = (int(index[0]) for index in np.nonzero(some))
             own = waited[cta, warp]
             at = int(last[cta, warp][own][0])
             gone = "have ended" if self._ended(machine, cta, warp, ~own) else "are elsewhere"
@@ -45,7 +45,7 @@ class Divergence(ptx.Watch):
         high = np.where(waited, last, -1).max(2)
         apart = waited.any(2) & (low != high)
         if apart.any():
-            cta, warp = (int(one[0]) for one in np.nonzero(apart))
+            cta, warp = (int(index[0]) for index in np.nonzero(apart))
             self.findings.add(
                 KIND, "threads of one warp wait at different instructions", int(low[cta, warp]), machine,
                 (cta, 32 * warp), int(apart.sum()),

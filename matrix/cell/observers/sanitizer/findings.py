@@ -107,7 +107,7 @@ class Findings:
         if key in self._found:
             self._found[key].count += count
             return
-        one = self._kernel.instructions[at]
+        instruction = self._kernel.instructions[at]
         program = thread = None
         if machine is not None and lane is not None:
             program, thread = machine.program_id(int(lane[0])), int(lane[1])
@@ -116,7 +116,7 @@ class Findings:
             self._kernel.name,
             what,
             self.line(at),
-            shortened(one.text),
+            shortened(instruction.text),
             program,
             thread,
             count=count,

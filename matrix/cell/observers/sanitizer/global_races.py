@@ -69,12 +69,12 @@ class GlobalRaces(ptx.Watch):
         if stores is None or not stores <= known:
             return None
         written = [tensor.extents() for tensor in tensors if tensor.parameter in stores]
-        found = set()
+        parameters = set()
         for tensor in tensors:
             low, high = tensor.extents()
             if any(low < end and start < high for start, end in written):
-                found.add(tensor.parameter)
-        return found
+                parameters.add(tensor.parameter)
+        return parameters
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if space != "global" or what == "tensor map":
@@ -89,9 +89,9 @@ class GlobalRaces(ptx.Watch):
         cta, thread, chosen = _lanes(machine, address, condition, lane)
         if not len(cta):
             return
-        one = self._kernel.instructions[at]
-        modifiers = one.modifiers
-        if one.name == "ld" and one.operands[1] in self._swapped:
+        instruction = self._kernel.instructions[at]
+        modifiers = instruction.modifiers
+        if instruction.name == "ld" and instruction.operands[1] in self._swapped:
             kind = "atomic"
         ordered = what != "atomic" and any(part in _ORDERED for part in modifiers)
         if (what == "atomic" or ordered) and self._passes_on(modifiers):
@@ -106,11 +106,11 @@ class GlobalRaces(ptx.Watch):
     def _speak(self, program: np.ndarray, address: np.ndarray) -> None:
         """Merge the clocks of programs that each touch one address with the clock at that address."""
         if len(np.unique(program)) < len(program):
-            one = np.unique(np.stack([program.astype(np.uint64), address]), axis=1)
-            if one.shape[1] > 4 * len(np.unique(program)):
+            pairs = np.unique(np.stack([program.astype(np.uint64), address]), axis=1)
+            if pairs.shape[1] > 4 * len(np.unique(program)):
                 # A tile of atomics is a sum, no message.
                 return
-            program, address = one[0].astype(np.int64), one[1]
+            program, address = pairs[0].astype(np.int64), pairs[1]
         self._spoke[program] = True
         if not self._exact:
             return
@@ -131,13 +131,13 @@ class GlobalRaces(ptx.Watch):
         """Return whether each program is ordered after the other's accesses at that time."""
         if not self._exact:
             return self._spoke[program] & self._spoke[other]
-        found = np.zeros(len(program), bool)
-        for one in np.unique(program):
-            known = self._known.get(int(one))
+        after = np.zeros(len(program), bool)
+        for number in np.unique(program):
+            known = self._known.get(int(number))
             if known is not None:
-                mine = program == one
-                found[mine] = known[other[mine]] >= when[mine]
-        return found
+                mine = program == number
+                after[mine] = known[other[mine]] >= when[mine]
+        return after
 
     # ---------------------------------------------------------------- the shadow
 
@@ -215,7 +215,7 @@ class GlobalRaces(ptx.Watch):
         from crosswarp.matrix.cell.machines.ptx import memory
 
         size = 1 << int(self._ranges.shift)
-        address = np.array([self._ranges.address(int(one)) for one in unit], np.uint64)
+        address = np.array([self._ranges.address(int(number)) for number in unit], np.uint64)
         return memory.read(address, 1, {1: np.uint8, 2: np.uint16, 4: np.uint32}[size])[0].copy()
 
     def _report(self, machine, at, lane, unit, other, count, what, kind=KIND) -> None:
@@ -260,8 +260,8 @@ class GlobalRaces(ptx.Watch):
             address = np.broadcast_to(address, shape)[condition]
         for place, value in enumerate(values):
             where = address + np.uint64(place * nbytes)
-            found = memory.read(where, 1, value.dtype)[0]
-            different = found != value
+            present = memory.read(where, 1, value.dtype)[0]
+            different = present != value
             # One program may write twice to one place: its warps and threads are another detector's.
             if different.any():
                 lane = self._between_programs(machine, where, cta, different)

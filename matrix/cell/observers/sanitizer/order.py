@@ -137,11 +137,11 @@ def different(
     unequal = first.view(bits) != second.view(bits)
     if not atomics or dtype not in TOLERANCES:
         return f"{int(unequal.sum())} of {len(unequal)} elements differ"
-    one, other = _values(first, dtype), _values(second, dtype)
+    values, other = _values(first, dtype), _values(second, dtype)
     with np.errstate(all="ignore"):
-        off = np.abs(one - other)
-        scale = float(np.nanmax(np.abs(one[np.isfinite(one)]), initial=0.0))
-    wrong = ~(off <= TOLERANCES[dtype] * scale) & unequal & ~(np.isnan(one) & np.isnan(other))
+        off = np.abs(values - other)
+        scale = float(np.nanmax(np.abs(values[np.isfinite(values)]), initial=0.0))
+    wrong = ~(off <= TOLERANCES[dtype] * scale) & unequal & ~(np.isnan(values) & np.isnan(other))
     if not wrong.any():
         return ""
     worst = np.nanmax(off[wrong], initial=0.0)

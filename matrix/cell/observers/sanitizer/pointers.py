@@ -60,42 +60,42 @@ class Pointers:
             if not targets:
                 continue
             if instruction.name in _LOADS:
-                found = {LOADED}
+                origins = {LOADED}
                 if "param" in instruction.modifiers:
                     name = instruction.operands[1].strip()[1:-1].partition("+")[0].strip()
-                    found = {self._numbers[name]} if name in self._numbers else set()
+                    origins = {self._numbers[name]} if name in self._numbers else set()
                     # The caller, which knows the arguments, drops sizes and strides.
                 for target in targets:
-                    self._of.setdefault(target, set()).update(found)
+                    self._of.setdefault(target, set()).update(origins)
                 continue
             steps.append((targets, self._registers(" ".join(instruction.operands[1:]))))
         changed = True
         while changed:
             changed = False
             for targets, sources in steps:
-                found = set().union(*(self._of.get(source, ()) for source in sources))
+                origins = set().union(*(self._of.get(source, ()) for source in sources))
                 for target in targets:
                     own = self._of.setdefault(target, set())
-                    if not found <= own:
-                        own |= found
+                    if not origins <= own:
+                        own |= origins
                         changed = True
 
     def of(self, at: int) -> FrozenSet[int]:
         """Return the parameters from which an instruction's address may be made; `LOADED` is for loaded values."""
         if at not in self._cache:
-            one = self._kernel.instructions[at]
-            found: Set[int] = set()
-            for operand in one.operands:
+            instruction = self._kernel.instructions[at]
+            origins: Set[int] = set()
+            for operand in instruction.operands:
                 if operand.strip().startswith("["):
                     for register in self._registers(operand):
-                        found |= self._of.get(register, set())
-                    if "cp" != one.name:
+                        origins |= self._of.get(register, set())
+                    if "cp" != instruction.name:
                         break
-            self._cache[at] = frozenset(found)
+            self._cache[at] = frozenset(origins)
         return self._cache[at] or frozenset()
 
     def _stores(self) -> Optional[FrozenSet[int]]:
-        found: Set[int] = set()
+        origins: Set[int] = set()
         for instruction in self._kernel.instructions:
             if (
                 instruction.name == "tensormap"
@@ -111,8 +111,8 @@ class Pointers:
                 own = self.of(instruction.index)
                 if not own - {LOADED}:
                     return None
-                found |= own
-        return frozenset(found - {LOADED})
+                origins |= own
+        return frozenset(origins - {LOADED})
 
 
 def unit_shift(kernel: Any, space: str) -> int:
@@ -122,7 +122,7 @@ def unit_shift(kernel: Any, space: str) -> int:
     for instruction in kernel.instructions:
         if instruction.name not in ("ld", "ldu", "st", "atom", "red"):
             continue
-        said = next(
+        named = next(
             (
                 part.split("::")[0]
                 for part in instruction.modifiers
@@ -130,7 +130,7 @@ def unit_shift(kernel: Any, space: str) -> int:
             ),
             "",
         )
-        if said in ("", space):
+        if named in ("", space):
             bits = re.search(r"(\d+)(x2)?$", instruction.modifiers[-1])
             if bits:
                 smallest = min(smallest, int(bits.group(1)) * (2 if bits.group(2) else 1) // 8)

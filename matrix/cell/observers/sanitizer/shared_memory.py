@@ -103,15 +103,15 @@ class SharedMemory(ptx.Watch):
 
     def room(self, machine: Any) -> Any:
         """(room, shadows of the detectors) of a chunk."""
-        found = self._rooms.get(machine)
-        if found is None:
+        rooms = self._rooms.get(machine)
+        if rooms is None:
             # Without a reference to the machine, which would keep its own entry alive.
             room = Room(weakref.proxy(machine), self._shift, self._beside)
-            found = self._rooms[machine] = (
+            rooms = self._rooms[machine] = (
                 room,
                 [detector.begin(room) for detector in self._detectors],
             )
-        return found
+        return rooms
 
     def _tell(self, room: Room, shadows: Any, event: Event) -> None:
         for detector, shadow in zip(self._detectors, shadows):

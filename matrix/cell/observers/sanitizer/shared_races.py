@@ -132,8 +132,8 @@ class SharedRaces(Detector):
         """Check, for several warps in one store, that memory holds each one's value."""
         data = room.machine.shared.data[size]
         for place, value in enumerate(values):
-            found = data[index // size + place]
-            different = found != np.broadcast_to(value, found.shape)
+            present = data[index // size + place]
+            different = present != np.broadcast_to(value, present.shape)
             if different.any():
                 unit: Optional[int] = int(
                     (index[different].reshape(-1)[0] + place * size) >> room.shift

@@ -44,7 +44,7 @@ class Uninitialised(ptx.Watch):
     def __init__(self, findings: Findings, tensors: Sequence[Tensor], memory: Sequence[Unwritten]):
         self.findings, self._tensors = findings, tensors
         # Those that are full are never asked again.
-        self._memory: List[Unwritten] = [one for one in memory if one.empty.any()]
+        self._memory: List[Unwritten] = [tensor for tensor in memory if tensor.empty.any()]
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if space != "global" or not self._memory or what == "tensor map":
@@ -100,7 +100,7 @@ class Allocations:
 
     def looked(self) -> List[Unwritten]:
         """Update the tensors: elements that the host has written since are no longer empty."""
-        found = []
+        unwritten = []
         for entry in self._found.values():
             memory, tensor, version, before = entry
             if tensor._version != version:
@@ -111,8 +111,8 @@ class Allocations:
                 else:
                     # The largest integer may be meant.
                     memory.empty[:] = False
-            found.append(memory)
-        return found
+            unwritten.append(memory)
+        return unwritten
 
 
 def _bits(tensor: Any) -> np.ndarray:

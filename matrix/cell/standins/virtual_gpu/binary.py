@@ -44,26 +44,26 @@ def read_binary(data: bytes) -> Binary:
     """Read a cubin, an hsaco or amdgcn text. Unreadable figures are None, because they must never stop a launch."""
     if not data.startswith(b"\x7fELF"):
         return _amd(Binary(), data, _number_in_text)
-    found = Binary(size=len(data))
+    binary = Binary(size=len(data))
     try:
         from elftools.elf.elffile import ELFFile
     except ImportError:
-        return found
+        return binary
     try:
         elf = ELFFile(io.BytesIO(data))
         if elf.header["e_machine"] not in ("EM_CUDA", 190):
-            return _amd(found, data, _number_in_msgpack)
+            return _amd(binary, data, _number_in_msgpack)
         code = [part.data() for part in elf.iter_sections() if part.name.startswith(".text")]
-        found.code = sum(map(len, code))
-        found.local = sum(map(local_in_sass, code))
+        binary.code = sum(map(len, code))
+        binary.local = sum(map(local_in_sass, code))
         section = elf.get_section_by_name(".nv.info")
-        return _cuda(found, section.data()) if section is not None else found
+        return _cuda(binary, section.data()) if section is not None else binary
     except Exception:
         # Torn or unknown: pyelftools raises many kinds of errors on such input.
         return Binary(size=len(data))
 
 
-def _cuda(found: Binary, info: bytes) -> Binary:
+def _cuda(binary: Binary, info: bytes) -> Binary:
     position = 0
     while position + 4 <= len(info):
         kind, attribute, size = struct.unpack_from("<BBH", info, position)
@@ -74,35 +74,35 @@ def _cuda(found: Binary, info: bytes) -> Binary:
             value = struct.unpack_from("<II", info, position)[1]
             # One entry a function: the kernel's frame holds the largest of those it calls.
             if attribute == _REGISTERS:
-                found.registers = max(found.registers or 0, value)
+                binary.registers = max(binary.registers or 0, value)
             else:
-                found.stack = max(found.stack or 0, value)
+                binary.stack = max(binary.stack or 0, value)
         position += size
-    return found
+    return binary
 
 
-def _amd(found: Binary, data: bytes, number) -> Binary:
-    found.registers = number(data, b".vgpr_count")
-    found.stack = number(data, b".private_segment_fixed_size")
-    found.spills = number(data, b".vgpr_spill_count")
-    return found
+def _amd(binary: Binary, data: bytes, number) -> Binary:
+    binary.registers = number(data, b".vgpr_count")
+    binary.stack = number(data, b".private_segment_fixed_size")
+    binary.spills = number(data, b".vgpr_spill_count")
+    return binary
 
 
 def _number_in_text(data: bytes, key: bytes) -> Optional[int]:
-    found = re.findall(re.escape(key) + rb":\s*(\d+)", data)
-    return max(map(int, found)) if found else None
+    numbers = re.findall(re.escape(key) + rb":\s*(\d+)", data)
+    return max(map(int, numbers)) if numbers else None
 
 
 def _number_in_msgpack(data: bytes, key: bytes) -> Optional[int]:
-    found = []
+    parts = []
     for match in re.finditer(re.escape(key), data):
         first, rest = data[match.end()], data[match.end() + 1 : match.end() + 5]
         if first < 0x80:
-            found.append(first)
+            parts.append(first)
         elif first == 0xCC:
-            found.append(rest[0])
+            parts.append(rest[0])
         elif first == 0xCD:
-            found.append(int.from_bytes(rest[:2], "big"))
+            parts.append(int.from_bytes(rest[:2], "big"))
         elif first == 0xCE:
-            found.append(int.from_bytes(rest, "big"))
-    return max(found) if found else None
+            parts.append(int.from_bytes(rest, "big"))
+    return max(parts) if parts else None

@@ -29,26 +29,26 @@ def read(data: bytes, forms: Mapping[str, Any]) -> Tuple[Binary, Dict[str, int]]
     with contextlib.suppress(Exception):
         facts = json.loads(path.read_text("utf-8"))
         return Binary(**facts["binary"]), dict(facts["instructions"])
-    found, counts = _read(data, kind, text)
+    figures, counts = _read(data, kind, text)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(json.dumps({"binary": asdict(found), "instructions": counts}), "utf-8")
+        partial.write_text(json.dumps({"binary": asdict(figures), "instructions": counts}), "utf-8")
         os.replace(partial, path)
-    return found, counts
+    return figures, counts
 
 
 def _read(data: bytes, kind: str, text: str) -> Tuple[Binary, Dict[str, int]]:
-    found = read_binary(data)
+    facts = read_binary(data)
     counts: Dict[str, int] = {}
     if kind == "ptx":
         counts = instructions.in_ptx(text)
-        if found.local:
-            counts["scratch"] = found.local
+        if facts.local:
+            counts["scratch"] = facts.local
     elif kind:
         counts = instructions.in_amdgcn(text)
-        found.code = instructions.code_of_amdgcn(text)
-    return found, counts
+        facts.code = instructions.code_of_amdgcn(text)
+    return facts, counts
 
 
 # How they are read may have changed since it was noted.

@@ -102,7 +102,7 @@ def _stage(
 def _mean(seconds: List[float], paces: List[float]) -> float:
     """The pace of a stage is that of its two ends; a stage counts by its seconds."""
     # The clock has steps of ten milliseconds: a stage may have taken none of them.
-    weights = [one + 0.01 for one in seconds]
+    weights = [spent + 0.01 for spent in seconds]
     ends = (sum(both) / 2 for both in zip(paces, paces[1:]))
     weighted = sum(weight * end for weight, end in zip(weights, ends))
     return round(weighted / sum(weights), 3)
@@ -111,7 +111,7 @@ def _mean(seconds: List[float], paces: List[float]) -> float:
 def _milliseconds() -> float:
     """CPU milliseconds of work that is always alike."""
     began = time.process_time()
-    found: Dict[int, Any] = {}
+    counters: Dict[int, Any] = {}
     for number in range(_ROUNDS):
-        found[number % 64] = (number, str(number), [number])
+        counters[number % 64] = (number, str(number), [number])
     return 1e3 * (time.process_time() - began)

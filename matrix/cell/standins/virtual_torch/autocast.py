@@ -89,15 +89,15 @@ def known() -> Tuple[Tuple[str, bool], ...]:
     torch is asked of three thousand: who forks for many cells asks before.
     """
     casts = torch._C._dispatch_has_kernel_for_dispatch_key
-    found = []
+    rules = []
     for full in torch._C._dispatch_get_all_op_names():
         namespace, _, name = full.partition("::")
         if namespace != "aten" or name in policies.CUDNN:
             continue
         by_cuda = casts(full, "AutocastCUDA")
         if by_cuda or casts(full, "AutocastCPU"):
-            found.append((name, by_cuda))
-    return tuple(found)
+            rules.append((name, by_cuda))
+    return tuple(rules)
 
 
 def _policy(name: str) -> Any:
@@ -176,7 +176,7 @@ def _with_overload(overload: Any, operator: Any) -> Callable:
         if not _eligible(args[0]):
             return _below(operator, *args, **kwargs)
         # The other one has no default for the arguments before its dtype.
-        left = {one.name: one.default_value for one in arguments[len(args) :]}
+        left = {argument.name: argument.default_value for argument in arguments[len(args) :]}
         return _below(overload, *args, **{**left, **kwargs}, dtype=torch.float32)
 
     return computed

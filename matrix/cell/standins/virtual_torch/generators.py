@@ -11,8 +11,8 @@ _OwnGenerator: Any = torch._C.Generator
 
 
 class _AnyGenerator(type(_OwnGenerator)):  # type: ignore[misc]
-    def __instancecheck__(cls, found: Any) -> bool:
-        return isinstance(found, _OwnGenerator)
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, _OwnGenerator)
 
 
 class Generator(_OwnGenerator, metaclass=_AnyGenerator):

@@ -203,16 +203,16 @@ def replace(rows: Iterable[Row], gpu: Gpu, patches: Patches) -> None:
 
 def _find(path: str) -> Any:
     """The module or class at a dotted path, or None where this torch has none."""
-    found: Any = torch
+    owner: Any = torch
     at = "torch"
     for part in path.split(".")[1:]:
         at = f"{at}.{part}"
-        if not hasattr(found, part):
+        if not hasattr(owner, part):
             try:
                 importlib.import_module(at)
             except ImportError:
                 return None
-        found = getattr(found, part, None)
-        if found is None:
+        owner = getattr(owner, part, None)
+        if owner is None:
             return None
-    return found
+    return owner

@@ -75,7 +75,8 @@ def _bitop3(low, name, instruction):
     for row in range(8):
         if table >> row & 1:
             signs = [
-                f"{'' if row >> shift & 1 else '~'}{one}" for shift, one in ((2, a), (1, b), (0, c))
+                f"{'' if row >> shift & 1 else '~'}{operand}"
+                for shift, operand in ((2, a), (1, b), (0, c))
             ]
             terms.append(f"({' & '.join(signs)})")
     low.write(d, " | ".join(terms) if terms else low.constant(0, kind), kind)

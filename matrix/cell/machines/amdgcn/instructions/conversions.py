@@ -115,7 +115,9 @@ def _to_fp8_pair(low, name, instruction):
     kind = name[9:12]
     op_sel = numbers(instruction, "op_sel", 0, 3)
     how = f"{kind!r}, {low.fnuz}, False"
-    codes = [f"small_floats.to_fp8({low.read(one, 'f32')}, {how}).astype(u4)" for one in (a, b)]
+    codes = [
+        f"small_floats.to_fp8({low.read(operand, 'f32')}, {how}).astype(u4)" for operand in (a, b)
+    ]
     both = f"({codes[0]} | ({codes[1]} << u4(8)))"
     old = low.word(d)
     if op_sel[2]:

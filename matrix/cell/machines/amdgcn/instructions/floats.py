@@ -131,7 +131,7 @@ def _fmac(low, name, instruction):
 def _fmak(low, name, instruction):
     kind = f"f{name[-2:]}"
     d, a, b, c = instruction.operands
-    values = [low.read(one, kind) for one in (a, b, c)]
+    values = [low.read(operand, kind) for operand in (a, b, c)]
     low.write(d, f"floats.fma{kind[1:]}({', '.join(values)})", kind)
 
 
@@ -139,7 +139,7 @@ def _fmak(low, name, instruction):
 def _div_scale(low, name, instruction):
     d, out, *operands = instruction.operands
     kind = name[-3:]
-    found = ", ".join(low.read(operand, kind) for operand in operands)
-    pair = low.temporary(f"division.div_scale{kind[1:]}({found})")
+    arguments = ", ".join(low.read(operand, kind) for operand in operands)
+    pair = low.temporary(f"division.div_scale{kind[1:]}({arguments})")
     low.write(d, f"{pair}[0]", kind)
     low.write_mask(out, f"S.whole({pair}[1]) if e is None else {pair}[1] & e")

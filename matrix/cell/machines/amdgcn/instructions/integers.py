@@ -121,8 +121,8 @@ _CARRIES = {
 def _carries(low, name, instruction):
     expression, flag, takes, swapped = _CARRIES[name]
     d, out, a, b, *rest = instruction.operands
-    found, e = sources(low, instruction, ["u32", "u32"], [a, b])
-    first, second = found[::-1] if swapped else found
+    read, e = sources(low, instruction, ["u32", "u32"], [a, b])
+    first, second = read[::-1] if swapped else read
     names = {"a": low.temporary(first), "b": low.temporary(second)}
     if takes:
         mask = low.mask(rest[0]) if rest else f"S.mask({VCC})"

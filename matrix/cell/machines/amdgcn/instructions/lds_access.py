@@ -66,7 +66,7 @@ def store_two(low, name, instruction):
     size, stride = _STORES_TWICE[name]
     place, *data = instruction.operands
     low.emit(f"S.counters.later({LDS!r}, m, None)")
-    for key, one in zip(("offset0", "offset1"), data):
+    for key, operand in zip(("offset0", "offset1"), data):
         address = address_of(low, place, accesses.offset(instruction, key) * size * stride)
-        words = accesses.stored(low, one, Store(size))
+        words = accesses.stored(low, operand, Store(size))
         low.emit(f"S.lds.store({low.at}, {address}, {words}, {size}, e)")

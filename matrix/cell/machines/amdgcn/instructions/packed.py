@@ -129,10 +129,11 @@ def _dot2(low, name, instruction):
     c = rest[0] if rest else d
     if "bf16" in name:
         halves = [
-            [f"floats.from_bf16({low.read(one, 'u16', half)})" for one in (a, b)] for half in (0, 1)
+            [f"floats.from_bf16({low.read(operand, 'u16', half)})" for operand in (a, b)]
+            for half in (0, 1)
         ]
     else:
-        halves = [[low.read(one, "f16", half) for one in (a, b)] for half in (0, 1)]
+        halves = [[low.read(operand, "f16", half) for operand in (a, b)] for half in (0, 1)]
     terms = [f"{first}.astype(f8) * {second}" for first, second in halves]
     low.write(d, f"({terms[0]} + {terms[1]} + {low.read(c, 'f32')}).astype(f4)", "f32")
 
@@ -152,7 +153,7 @@ def _dot2_bf16(low, name, instruction):
         total = low.read(c, "u16", third)
     total = low.temporary(f"floats.from_bf16({total})")
     for half in (0, 1):
-        left, right = (f"floats.from_bf16({low.read(one, 'u16', half)})" for one in (a, b))
+        left, right = (f"floats.from_bf16({low.read(operand, 'u16', half)})" for operand in (a, b))
         total = low.temporary(f"{total} + {left} * {right}")
     low.write(d, f"floats.to_bf16({total})", "u16", half=upper)
 

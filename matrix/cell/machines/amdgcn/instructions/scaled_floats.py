@@ -34,7 +34,7 @@ def pair_from_small(low, name, instruction):
         )
         for place in (0, 1)
     ]
-    low.write_words(d, [low.temporary(one) for one in _packed(low, values, wide)])
+    low.write_words(d, [low.temporary(packed) for packed in _packed(low, values, wide)])
 
 
 @handles(*(f"v_cvt_scalef32_{wide}_{small}" for wide in ("f32", "f16") for small in ("fp8", "bf8")))

@@ -29,8 +29,8 @@ def _number(instruction):
 
 
 def _wait(low, wanted):
-    found = {_kinds(low, counter): most for counter, most in wanted.items()}
-    low.emit(f"S.counters.wait({found!r}, m)")
+    limits = {_kinds(low, counter): most for counter, most in wanted.items()}
+    low.emit(f"S.counters.wait({limits!r}, m)")
 
 
 @handles("s_waitcnt")

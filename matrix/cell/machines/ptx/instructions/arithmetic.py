@@ -17,7 +17,7 @@ _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 def _operands(low, instruction, type_name, first=1):
     """The sources as expressions; packed ones with a last axis of two, denormals flushed where .ftz says so."""
-    found = []
+    values = []
     for operand in instruction.operands[first:]:
         value = low.read(operand, type_name)
         if type_name in _PACKED:
@@ -27,8 +27,8 @@ def _operands(low, instruction, type_name, first=1):
                 raise instruction.unsupported("halves are not flushed here")
             if type_name in ("f32", "f32x2"):
                 value = f"floats.flush({value})"
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def _result(low, instruction, type_name, value):
@@ -193,15 +193,15 @@ def mad(low, instruction):
     if "cc" in instruction.modifiers:
         with_carry(low, instruction)
         return
-    found = check_modifiers(instruction, ("wide", "lo", "hi", "sat"))
-    if "sat" in found:
+    modifiers = check_modifiers(instruction, ("wide", "lo", "hi", "sat"))
+    if "sat" in modifiers:
         raise instruction.unsupported()
     destination, a, b, c = instruction.operands
-    if "wide" in found:
+    if "wide" in modifiers:
         whole = f"b{2 * bits}"
         product = f"{_wide_product(low, instruction)}.view({RAW_NAME[2 * bits]})"
         low.write(destination, f"({product} + {low.read(c, whole)})", whole)
-    elif "hi" in found:
+    elif "hi" in modifiers:
         high = f"integers.multiply_high({low.read(a, type_name)}, {low.read(b, type_name)})"
         bare = f"b{bits}"
         low.write(destination, f"({high}.view({RAW_NAME[bits]}) + {low.read(c, bare)})", bare)
@@ -246,8 +246,8 @@ def div(low, instruction):
     if type_of(type_name).kind in "us":
         low.write(instruction.operands[0], f"integers.divide({a}, {b})", type_name)
         return
-    found = check_modifiers(instruction, ("full", "approx", "rn", "ftz"))
-    if not found & {"full", "approx", "rn"}:
+    modifiers = check_modifiers(instruction, ("full", "approx", "rn", "ftz"))
+    if not modifiers & {"full", "approx", "rn"}:
         raise instruction.unsupported("a division without its rounding")
     _result(low, instruction, type_name, f"({a} / {b})")
 
@@ -264,10 +264,10 @@ def extreme(low, instruction):
     type_name = instruction.modifiers[-1]
     kind = type_of(type_name).kind
     which = "minimum" if instruction.name == "min" else "maximum"
-    found = check_modifiers(instruction, ("ftz", "NaN", "xorsign", "abs", "relu"))
-    relu = "relu" in found
-    if found & {"xorsign", "abs"}:
-        _extreme_of_magnitudes(low, instruction, type_name, which, found)
+    modifiers = check_modifiers(instruction, ("ftz", "NaN", "xorsign", "abs", "relu"))
+    relu = "relu" in modifiers
+    if modifiers & {"xorsign", "abs"}:
+        _extreme_of_magnitudes(low, instruction, type_name, which, modifiers)
         return
     if kind in ("u", "s", "u16x2", "s16x2") and relu and type_name not in ("s32", "s16x2"):
         raise instruction.unsupported()
@@ -285,24 +285,24 @@ def extreme(low, instruction):
         low.write(instruction.operands[0], f"integers.pack_u16({value})", "b32")
         return
     values = _operands(low, instruction, type_name)
-    function = f"floats.{which}{'_nan' if 'NaN' in found else ''}"
+    function = f"floats.{which}{'_nan' if 'NaN' in modifiers else ''}"
     value = values[0]
     for other in values[1:]:
         value = f"{function}({value}, {other})"
     _result(low, instruction, type_name, value)
 
 
-def _extreme_of_magnitudes(low, instruction, type_name, which, found):
+def _extreme_of_magnitudes(low, instruction, type_name, which, modifiers):
     """`.abs` compares magnitudes; with `.xorsign` the result has the product of the signs, unless it is NaN."""
     values = _operands(low, instruction, type_name)
     two = len(values) == 2
-    if type_of(type_name).kind in ("u", "s", "u16x2", "s16x2") or "relu" in found:
+    if type_of(type_name).kind in ("u", "s", "u16x2", "s16x2") or "relu" in modifiers:
         raise instruction.unsupported()
-    if "abs" not in found or ("xorsign" in found) != two:
+    if "abs" not in modifiers or ("xorsign" in modifiers) != two:
         # PTX has .xorsign.abs of two operands, and .abs of three.
         raise instruction.unsupported()
     values = [low.temporary(value) for value in values]
-    function = f"floats.{which}{'_nan' if 'NaN' in found else ''}"
+    function = f"floats.{which}{'_nan' if 'NaN' in modifiers else ''}"
     value = f"np.abs({values[0]})"
     for other in values[1:]:
         value = f"{function}({value}, np.abs({other}))"
@@ -361,8 +361,8 @@ _BY_FLOAT64 = frozenset({"ex2", "lg2", "sin", "cos", "tanh"})
 @lowers(*_FUNCTIONS)
 def function(low, instruction):
     type_name = instruction.modifiers[-1]
-    found = check_modifiers(instruction, ("approx", "ftz", "rn", "ftz64"))
-    if not found & {"approx", "rn"}:
+    modifiers = check_modifiers(instruction, ("approx", "ftz", "rn", "ftz64"))
+    if not modifiers & {"approx", "rn"}:
         raise instruction.unsupported("without its rounding")
     (value,) = _operands(low, instruction, type_name)
     if type_name == "f64":

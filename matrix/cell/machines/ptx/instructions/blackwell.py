@@ -87,11 +87,11 @@ def _ld(low, instruction, rest):
     shape, times, packed = _shape(instruction, rest, "pack::16b")
     destinations, address, *more = instruction.operands
     second, _ = _second(low, shape, more)
-    found = low.temporary(
+    values = low.temporary(
         f"S.tensor_memory.load({instruction.index}, '{shape}', {times}, {packed}, {low.address(address, 32)}, "
         f"{second}, {low.condition})"
     )
-    low.scatter(destinations, found, "b32")
+    low.scatter(destinations, values, "b32")
 
 
 def _st(low, instruction, rest):

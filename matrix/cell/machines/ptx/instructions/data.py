@@ -32,7 +32,7 @@ def _stays(low, instruction, what, space, address, nbytes):
     """An address that `mapa` made is not of the CTA's own memory, which ``.shared`` without ``::cluster`` means."""
     if space != "shared" or "shared::cluster" in instruction.modifiers:
         return
-    if any(one.name == "mapa" for one in low.kernel.instructions):
+    if any(other.name == "mapa" for other in low.kernel.instructions):
         low.emit(
             f"S.shared.stay({instruction.index}, '{what}', {address}, {low.condition}, {nbytes})"
         )
@@ -160,8 +160,8 @@ def atom(low, instruction):
     if not returns:
         low.emit(call)
         return
-    found = low.temporary(call)
-    low.scatter(instruction.operands[0], found, f"b{bits}")
+    loaded = low.temporary(call)
+    low.scatter(instruction.operands[0], loaded, f"b{bits}")
 
 
 @lowers("createpolicy")

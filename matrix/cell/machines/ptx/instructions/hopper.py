@@ -30,11 +30,11 @@ def wgmma(low, instruction):
     signs = tuple(numbers[:2]) or (1, 1)
     major = numbers[2:]
     transposed = (0, major[0]) if in_registers and major else tuple(major) or (0, 0)
-    found = low.temporary(
+    product = low.temporary(
         f"S.warpgroups.multiply({instruction.index}, '{shape}', {kinds}, {low.values(d, 'b32')}, {left}, "
         f"{low.read(b, 'b64')}, {scale}, {signs}, {transposed}, {low.condition})"
     )
-    low.scatter(d, found, "b32")
+    low.scatter(d, product, "b32")
 
 
 def _groups(low, instruction, unit):
@@ -64,7 +64,7 @@ def mbarrier(low, instruction):
     modifiers, operands = instruction.modifiers, instruction.operands
     form = modifiers[0]
     rest = set(modifiers[1:]) - _SCOPES
-    one, zero = low.constant(1, u4), low.constant(0, u4)
+    unit, zero = low.constant(1, u4), low.constant(0, u4)
     at, condition = instruction.index, low.condition
     if form == "init" and not rest:
         low.emit(
@@ -77,8 +77,8 @@ def mbarrier(low, instruction):
         state, operands = (
             (None, operands) if operands[0].startswith("[") else (operands[0], operands[1:])
         )
-        amount = low.read(operands[1], "u32") if len(operands) > 1 else one
-        arrivals, nbytes = (one, amount) if "expect_tx" in rest else (amount, zero)
+        amount = low.read(operands[1], "u32") if len(operands) > 1 else unit
+        arrivals, nbytes = (unit, amount) if "expect_tx" in rest else (amount, zero)
         call = (
             f"S.mbarriers.change({at}, {low.address(operands[0], 32)}, {arrivals}, {nbytes}, {condition}, "
             f"{form == 'arrive_drop'})"

@@ -17,8 +17,8 @@ def mma(low, instruction):
     d, a, b, c = instruction.operands[:4]
     if shape == "m8n8k4" and kinds == ["f64"] * 4:
         values = ", ".join(low.values(part, "b64") for part in (a, b, c))
-        found = low.temporary(f"S.tensor_cores.mma_f64({values})")
-        low.scatter(d, found, "b64")
+        product = low.temporary(f"S.tensor_cores.mma_f64({values})")
+        low.scatter(d, product, "b64")
         return
     known = {"sync", "aligned", "row", "col", "satfinite", shape, *kinds}
     if (shape, kinds[1]) not in FORMS or set(modifiers) - known or len(instruction.operands) > 4:
@@ -27,8 +27,8 @@ def mma(low, instruction):
         raise instruction.unsupported()
     values = ", ".join(low.values(part, "b32") for part in (a, b, c))
     saturate = "satfinite" in modifiers
-    found = low.temporary(f"S.tensor_cores.mma('{shape}', {tuple(kinds)}, {values}, {saturate})")
-    low.scatter(d, found, "b32")
+    product = low.temporary(f"S.tensor_cores.mma('{shape}', {tuple(kinds)}, {values}, {saturate})")
+    low.scatter(d, product, "b32")
 
 
 # Factors of a row or column, by the name of their number.
@@ -67,11 +67,11 @@ def _scaled(low, instruction, shape):
     for value, which in (operands[4:6], operands[6:8]):
         byte, thread = map(low.integer, low.registers(which))
         scales.append(f"({low.read(value, 'b32')}, {byte}, {thread})")
-    found = low.temporary(
+    loaded = low.temporary(
         f"S.tensor_cores.mma_scaled({(kind, shape, a_kind)}, {(a_kind, b_kind)}, {a}, {b}, {c}, ({', '.join(scales)}), "
         f"{_BLOCKS[vector]}, '{scale_kind}')"
     )
-    low.scatter(operands[0], found, "b32")
+    low.scatter(operands[0], loaded, "b32")
 
 
 def _count(instruction):
@@ -86,10 +86,10 @@ def _count(instruction):
 def ldmatrix(low, instruction):
     count, transpose = _count(instruction), "trans" in instruction.modifiers
     address = low.address(instruction.operands[1], 32)
-    found = low.temporary(
+    moved = low.temporary(
         f"S.tensor_cores.load_matrices({instruction.index}, {address}, {low.condition}, {count}, {transpose})"
     )
-    low.scatter(instruction.operands[0], found, "b32")
+    low.scatter(instruction.operands[0], moved, "b32")
 
 
 @lowers("stmatrix")

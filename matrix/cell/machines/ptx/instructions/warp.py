@@ -15,10 +15,10 @@ def shfl(low, instruction):
     destinations = [part.strip() for part in instruction.operands[0].split("|")]
     a = low.read(instruction.operands[1], "b32")
     b, c = (low.read(operand, "u32") for operand in instruction.operands[2:4])
-    found = low.temporary(f"S.warps.shuffle('{mode}', {a}, {b}, {c}, {low.condition})")
-    low.write(destinations[0], f"{found}[0]", "b32")
+    pair = low.temporary(f"S.warps.shuffle('{mode}', {a}, {b}, {c}, {low.condition})")
+    low.write(destinations[0], f"{pair}[0]", "b32")
     if len(destinations) > 1:
-        low.write(destinations[1], f"{found}[1]", "pred")
+        low.write(destinations[1], f"{pair}[1]", "pred")
 
 
 @lowers("vote")
@@ -79,7 +79,7 @@ def _redux_f32(low, instruction, mode):
 @lowers("elect")
 def elect(low, instruction):
     leader, elected = (part.strip() for part in instruction.operands[0].split("|"))
-    found = low.temporary(f"S.warps.elect({low.condition})")
+    pair = low.temporary(f"S.warps.elect({low.condition})")
     if leader != "_":
-        low.write(leader, f"{found}[0]", "b32")
-    low.write(elected, f"{found}[1]", "pred")
+        low.write(leader, f"{pair}[0]", "b32")
+    low.write(elected, f"{pair}[1]", "pred")
