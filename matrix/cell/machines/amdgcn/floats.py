@@ -4,12 +4,12 @@ import numpy as np
 
 from crosswarp.matrix.cell.machines.ptx.floats import fma_f32 as fma32
 from crosswarp.matrix.cell.machines.ptx.floats import fma_f64 as fma64
-from crosswarp.matrix.cell.machines.ptx.floats import from_bf16, sum_to_odd
+from crosswarp.matrix.cell.machines.ptx.floats import from_bf16, product_in_order, sum_to_odd
 
 __all__ = [
     "bits_with_sign", "clamp01", "cmp_class", "cos_turns", "exp2_32", "fma16", "fma32", "fma64", "frexp_exponent",
     "frexp_mantissa", "from_bf16", "ldexp", "log2_32", "maximum", "maximum_number", "med3", "med3_number",
-    "minimum", "minimum_number", "rcp_32", "rsq_32", "sin_turns",
+    "minimum", "minimum_number", "product_in_order", "rcp_32", "rsq_32", "sin_turns",
     "sqrt_32", "to_bf16", "to_int", "toward_zero16",
 ]  # fmt: skip
 u2, u4, u8 = np.uint16, np.uint32, np.uint64

@@ -110,12 +110,13 @@ def mfma(machine, shape, kinds, a, b, c, old, fnuz, form, m, scales=None):
     left = _operand(machine, shape, 0, a, kinds[0], fnuz, scales)
     right = _operand(machine, shape, 1, b, kinds[1], fnuz, scales)
     values = kept.of(c, how, lambda: _accumulators(machine, shape, c, form))
+    multiply = floats.product_in_order if form == "f64" else np.matmul
     if m is None:
-        total = _rounded(np.matmul(left, right) + values.astype(f8), form)
+        total = _rounded(multiply(left, right) + values.astype(f8), form)
     else:
         here = np.flatnonzero(m)
         total = kept.of(old, how, lambda: _accumulators(machine, shape, old, form)).copy()
-        product = np.matmul(left[here], right[here]) + values[here].astype(f8)
+        product = multiply(left[here], right[here]) + values[here].astype(f8)
         total[here] = _rounded(product, form)
     words = _words_of_rows(total, shape, machine.lanes, form)
     kept.keep(words, how, total)

@@ -321,7 +321,15 @@ def scale_factors(raw, kind):
     """Bytes as scale factors, float64: "ue8m0" powers of two, or "ue4m3"."""
     if kind == "ue4m3":
         return FP8["e4m3"][raw & u1(127)].astype(f8)
-    return np.where(raw == 255, np.nan, np.exp2(raw.astype(f8) - 127))
+    return np.where(raw == 255, np.nan, np.ldexp(f8(1), raw.astype(np.int32) - 127))
+
+
+def product_in_order(left, right):
+    """left @ right of float64, from left to right: BLAS adds in an order of the CPU, and rounds once or twice by it."""
+    total = left[..., :1] * right[..., :1, :]
+    for place in range(1, left.shape[-1]):
+        total = total + left[..., place : place + 1] * right[..., place : place + 1, :]
+    return total
 
 
 def to_fp8(x, kind):

@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from .errors import Unsupported
-from .floats import FP4, FP8, from_bf16, scale_factors
+from .floats import FP4, FP8, from_bf16, product_in_order, scale_factors
 from .types import f2, f4, f8, i1, i4, i8, u1, u2, u4
 
 # Elements of a 32-bit register, by (shape, type of A).
@@ -154,7 +154,8 @@ class TensorCores:
         warps = self.warps
         left = self.registers(a).view(f8).reshape(warps, 8, 4)
         right = self.registers(b).view(f8).reshape(warps, 8, 4).transpose(0, 2, 1)
-        result = np.matmul(left, right).reshape(warps, 8, 4, 2) + self.registers(c).view(f8)
+        result = product_in_order(left, right).reshape(warps, 8, 4, 2)
+        result = result + self.registers(c).view(f8)
         result = result.reshape(warps * 32, 2).view(np.uint64)
         return [np.ascontiguousarray(result[:, n]).reshape(self.shape) for n in range(2)]
 

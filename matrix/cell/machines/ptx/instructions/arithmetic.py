@@ -354,7 +354,8 @@ _FUNCTIONS = {
     "ex2": "np.exp2({})", "lg2": "np.log2({})", "sqrt": "np.sqrt({})", "sin": "np.sin({})", "cos": "np.cos({})",
     "tanh": "np.tanh({})", "rcp": "(f4(1) / {})", "rsqrt": "(f4(1) / np.sqrt({}))",
 }  # fmt: skip
-# Their float32 results differ with numpy's release and the processor; rounded from float64 they do not.
+# Their float32 results differ with numpy's release and the processor, and a half rounded from them does; rounded from
+# float64 they do not.
 _BY_FLOAT64 = frozenset({"ex2", "lg2", "sin", "cos", "tanh"})
 
 
@@ -367,13 +368,9 @@ def function(low, instruction):
     (value,) = _operands(low, instruction, type_name)
     if type_name == "f64":
         text = _FUNCTIONS[instruction.name].replace("f4(1)", "f8(1)").format(value)
-    elif type_name in ("f16", "f16x2"):
-        # By way of float32, so that one rounding is left.
-        value = value if type_name == "f16x2" else f"{value}.astype(f4)"
-        text = _FUNCTIONS[instruction.name].format(value)
-        text = text if type_name == "f16x2" else f"{text}.astype(f2)"
-    elif type_name == "f32" and instruction.name in _BY_FLOAT64:
-        text = _FUNCTIONS[instruction.name].format(f"{value}.astype(f8)") + ".astype(f4)"
+    elif instruction.name in _BY_FLOAT64:
+        narrow = "f2" if type_name == "f16" else "f4"
+        text = _FUNCTIONS[instruction.name].format(f"{value}.astype(f8)") + f".astype({narrow})"
     else:
         text = _FUNCTIONS[instruction.name].format(value)
     _result(low, instruction, type_name, text)
