@@ -11,7 +11,7 @@ SECTION = "crosswarp why"
 # Different failures of a run that are asked about: each takes a third of a second.
 MOST = 20
 
-_said: Dict[str, str] = {}
+_noted: Dict[str, str] = {}
 
 
 def add(report: Any) -> None:
@@ -20,9 +20,9 @@ def add(report: Any) -> None:
         return
     text = str(report.longrepr).strip()
     key = "\n".join(line for line in text.splitlines() if line.startswith("E  ")) or text[-500:]
-    if key not in _said:
-        if len(_said) >= MOST:
+    if key not in _noted:
+        if len(_noted) >= MOST:
             return
-        _said[key] = passing.note(text)
-    if _said[key]:
-        report.sections.append((SECTION, _said[key]))
+        _noted[key] = passing.note(text)
+    if _noted[key]:
+        report.sections.append((SECTION, _noted[key]))

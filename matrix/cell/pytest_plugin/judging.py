@@ -34,12 +34,12 @@ class Frame(NamedTuple):
 
 def frames_of(error: BaseException) -> List[Frame]:
     """The frames of its traceback, the outermost first."""
-    found, traceback = [], error.__traceback__
+    frames, traceback = [], error.__traceback__
     while traceback is not None:
         code, names = traceback.tb_frame.f_code, traceback.tb_frame.f_globals
-        found.append(Frame(code.co_filename, code.co_name, str(names.get("__name__", ""))))
+        frames.append(Frame(code.co_filename, code.co_name, str(names.get("__name__", ""))))
         traceback = traceback.tb_next
-    return found
+    return frames
 
 
 def about_values(text: str, frames: Sequence[Frame]) -> bool:

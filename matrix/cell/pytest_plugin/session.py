@@ -55,7 +55,7 @@ class Session:
         self.way = ways.make(settings.way)
         self.launched_before = self.left_out_before = 0
         # Whether a report of the current test has said that a launch was not executed.
-        self.said_so = False
+        self.noted_in_report = False
         self.noted: List[str] = []
         self.goes_on = True
         self.collected: Optional[int] = None
@@ -100,7 +100,7 @@ class Session:
 
     def begin(self) -> None:
         self.launched_before, self.left_out_before = self.way.launches(), self.way.left_out()
-        self.noted, self.said_so = [], False
+        self.noted, self.noted_in_report = [], False
 
     def launches(self) -> int:
         return self.way.launches() - self.launched_before
@@ -210,7 +210,7 @@ class Session:
         record.update(outcome=ended.outcome, why=ended.why)
         if ended.opcode:
             record["opcode"] = ended.opcode
-        if self.said_so:
+        if self.noted_in_report:
             # It is in the report of an earlier phase.
             report.outcome, report.longrepr = "passed", None
         elif ended.outcome != outcomes.RED:
@@ -220,7 +220,7 @@ class Session:
                 "failed",
                 f"the test went on after a launch failed: {ended.why}",
             )
-        self.said_so = True
+        self.noted_in_report = True
 
     def _depends_on_numbers(self, error: BaseException) -> str:
         """Return why the test does not apply, if the library depended on a number that nothing computed; else ''."""
@@ -268,7 +268,7 @@ class Session:
             if getattr(report, "when", "") == "call"
         ]
         records = [getattr(report, outcomes.ATTRIBUTE, None) for report in reports]
-        noted = sum(len(one["noted"]) for one in records if one and one.get("noted"))
+        noted = sum(len(record["noted"]) for record in records if record and record.get("noted"))
         if noted:
             write(f"{noted} asserts about values were noted, not judged.")
         if self.settings.sample:
@@ -297,7 +297,9 @@ def target(name: str) -> Any:
         # As facts/targets.py, which needs pydantic, has it for the host: in any case, without blanks.
         plain = re.sub(r"[ _-]", "", name).lower()
         called = {
-            re.sub(r"[ _-]", "", one).lower(): key for key in table for one in table[key]["names"]
+            re.sub(r"[ _-]", "", alias).lower(): key
+            for key in table
+            for alias in table[key]["names"]
         }
         name = called.get(plain, name)
     if name not in table:
@@ -311,15 +313,15 @@ def _needs_a_gpu(error: BaseException) -> str:
     from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
     seen = set()
-    found: Optional[BaseException] = error
-    while found is not None and id(found) not in seen:
-        if isinstance(found, NotOnVirtualGPU):
-            return str(found)
-        lacks = _FOR_A_GPU_ALONE.search(str(found)) if type(found) is NotImplementedError else None
+    cause: Optional[BaseException] = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, NotOnVirtualGPU):
+            return str(cause)
+        lacks = _FOR_A_GPU_ALONE.search(str(cause)) if type(cause) is NotImplementedError else None
         if lacks:
             return f"torch has {lacks[1]} for a GPU only"
-        seen.add(id(found))
-        found = found.__cause__ or found.__context__
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
     return ""
 
 

@@ -102,16 +102,16 @@ class SkipLargeWork(TorchDispatchMode):
         except Exception:
             # Shapes that depend on values, operators without a meta: computed.
             return func(*args, **kwargs)
-        found = [part for part in tree_flatten(shapes)[0] if part is not None]
-        if not found or not (kind.gpu_only or all(map(_is_float, found))):
+        sizes = [part for part in tree_flatten(shapes)[0] if part is not None]
+        if not sizes or not (kind.gpu_only or all(map(_is_float, sizes))):
             return func(*args, **kwargs)
         skipped += 1
         return tree_map(_untouched, shapes)
 
 
 def _kind(func: Any) -> _Kind:
-    found = _kinds.get(func)
-    if found is None:
+    kind = _kinds.get(func)
+    if kind is None:
         schema = func._schema
         written = [
             (place, argument.name)
@@ -120,11 +120,9 @@ def _kind(func: Any) -> _Kind:
         ]
         aliased = any(argument.alias_info is not None for argument in schema.arguments)
         name = schema.name.partition("::")[2]
-        found = _Kind(
-            aliased and not written, written, len(schema.returns), name, _gpu_only(schema)
-        )
-        _kinds[func] = found
-    return found
+        kind = _Kind(aliased and not written, written, len(schema.returns), name, _gpu_only(schema))
+        _kinds[func] = kind
+    return kind
 
 
 # Where an operator that runs on the CPU has its kernel.

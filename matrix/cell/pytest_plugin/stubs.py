@@ -65,9 +65,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         def attribute(asked: str) -> Any:
             if asked.startswith("__"):
                 raise AttributeError(asked)
-            found = missing(f"{name}.{asked}")
-            setattr(module, asked, found)
-            return found
+            stub = missing(f"{name}.{asked}")
+            setattr(module, asked, stub)
+            return stub
 
         module.__getattr__ = attribute
         module.__version__ = "0"
@@ -92,12 +92,12 @@ def hint(text: str) -> str:
     """Return advice on a collection error with this text, if a stub may help; else an empty string."""
     import re
 
-    found = re.search(r"No module named '([\w.]+)'", text)
-    if found is None:
-        found = re.search(r"cannot import name '\w+' from '([\w.]+)'", text)
-        if found is None or "undefined symbol" in text:
+    match = re.search(r"No module named '([\w.]+)'", text)
+    if match is None:
+        match = re.search(r"cannot import name '\w+' from '([\w.]+)'", text)
+        if match is None or "undefined symbol" in text:
             return ""
-    name = found[1]
+    name = match[1]
     if name.partition(".")[0] == "triton":
         # Nothing can stand in for the compiler itself.
         return "crosswarp: this Triton has no such name; crosswarp lint FILE lists the releases that lack it."

@@ -136,8 +136,8 @@ def _prepared(
     # A process that has woken a GPU cannot be forked, and importing inductor wakes one where there is one.
     if virtual:
         compiling.warm()
-    found, lacking = asked.programs(spec.inductor, torch.__version__, target)
-    return {f"inductor_{name}": program for name, program in found.items()}, lacking, patches
+    programs, lacking = asked.programs(spec.inductor, torch.__version__, target)
+    return {f"inductor_{name}": program for name, program in programs.items()}, lacking, patches
 
 
 def _one(program: Any, target: str, mode: str, spec: AskedInductor) -> Tuple[Verdict, float]:
@@ -166,7 +166,7 @@ def _compiled(program: Any, target: str, spec: AskedInductor) -> Verdict:
 
     asked = spec.inductor
     done = compiling.run(program, asked.device or "cpu", asked.compile)
-    red = [(one, one.error) for one in done.kernels if one.error is not None]
+    red = [(kernel, kernel.error) for kernel in done.kernels if kernel.error is not None]
     if red:
         first, error = red[0]
         # The first error is enough: what is missing for one is missing for all.
@@ -177,7 +177,7 @@ def _compiled(program: Any, target: str, spec: AskedInductor) -> Verdict:
         return verdict
     message = f"{len(done.kernels)} kernels in {len(done.graphs)} graphs"
     if not asked.compile:
-        message += f", {sum(len(one.configs) for one in done.kernels)} configurations"
+        message += f", {sum(len(kernel.configs) for kernel in done.kernels)} configurations"
     if asked.folder:
         writing.write(Path(asked.folder), program.name, target, done)
     return Verdict("pass", message=message, phase="generate")
@@ -195,9 +195,9 @@ def _sum_up(spec: AskedInductor, target: str) -> None:
     written: Dict[str, List[str]] = {}
     for path in sorted(home.glob(f"*/*/{writing.RECORD}")):
         written.setdefault(path.parent.parent.name, []).append(path.parent.name)
-    found = {**versions.found(), "targets": written, "digest": writing.digest(home)}
-    (home / writing.HARVEST).write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
+    stamp = {**versions.found(), "targets": written, "digest": writing.digest(home)}
+    (home / writing.HARVEST).write_text(json.dumps(stamp, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
-    sys.exit(main([str(Path(one)) for one in sys.argv[1:]]))
+    sys.exit(main([str(Path(home)) for home in sys.argv[1:]]))

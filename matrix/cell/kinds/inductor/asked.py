@@ -27,22 +27,22 @@ def programs(
     from crosswarp.compat.versions import in_window
 
     if asked.file:
-        found = {asked.name: of_file(asked.file, asked.name, asked.dynamic)}
+        written = {asked.name: of_file(asked.file, asked.name, asked.dynamic)}
     else:
-        found = {
+        written = {
             name: program
             for name, program in load().items()
             if any(fnmatch.fnmatchcase(name, glob) for glob in asked.programs)
         }
     lacking = {
         name: f"it uses what torch has in {program.torch}"
-        for name, program in found.items()
+        for name, program in written.items()
         if program.torch and not in_window(program.torch, torch_version)
     }
-    for name, program in found.items():
+    for name, program in written.items():
         if any(fnmatch.fnmatchcase(target, glob) for glob in program.not_on):
             lacking[name] = f"{target} has no type that it uses"
-    return found, lacking
+    return written, lacking
 
 
 def of_file(path: str, name: str, dynamic: bool) -> Program:
@@ -64,7 +64,7 @@ def of_file(path: str, name: str, dynamic: bool) -> Program:
         msg = f"{path}: there is no {name} in it that can be called. Name a function of its own: {path}:step"
         raise NoProgram(msg)
     given = next(
-        (vars(module)[one] for one in (f"{name}_inputs", "example_inputs") if one in vars(module)),
+        (vars(module)[key] for key in (f"{name}_inputs", "example_inputs") if key in vars(module)),
         None,
     )
     if given is None:
@@ -76,15 +76,15 @@ def of_file(path: str, name: str, dynamic: bool) -> Program:
 
     def make() -> Tuple[Callable, Sequence[Any]]:
         torch.manual_seed(0)
-        found = given() if callable(given) else given
-        return function, list(found) if isinstance(found, (tuple, list)) else [found]
+        inputs = given() if callable(given) else given
+        return function, list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
 
     def of_inputs(value: Any) -> bool:
         if isinstance(value, (tuple, list)):
-            return any(of_inputs(one) for one in value)
+            return any(of_inputs(part) for part in value)
         return isinstance(value, torch.Tensor) and value.requires_grad
 
     learns = isinstance(function, torch.nn.Module) and any(
-        one.requires_grad for one in function.parameters()
+        parameter.requires_grad for parameter in function.parameters()
     )
     return Program(name, make, backward=of_inputs(make()[1]) or learns, dynamic=dynamic)

@@ -105,7 +105,7 @@ def _copies(inputs: Sequence[Any], device: str) -> List[Any]:
 
     def copied(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            return [copied(one) for one in value]
+            return [copied(part) for part in value]
         if not isinstance(value, torch.Tensor):
             return value
         made = twin(value)
@@ -114,18 +114,18 @@ def _copies(inputs: Sequence[Any], device: str) -> List[Any]:
             made = made.to(device)
         return made.requires_grad_(value.requires_grad)
 
-    return [copied(one) for one in inputs]
+    return [copied(value) for value in inputs]
 
 
 def _called(function: Callable, inputs: List[Any], backward: bool) -> List[torch.Tensor]:
     """Returns the function's outputs, the inputs it wrote, and the gradients."""
     result = list(_tensors(function(*inputs)))
     if backward:
-        total = sum(_loss(one) for one in result if one.requires_grad)
+        total = sum(_loss(tensor) for tensor in result if tensor.requires_grad)
         assert isinstance(total, torch.Tensor)
         total.backward()
     given = list(_tensors(inputs))
-    return result + given + [one.grad for one in given if one.grad is not None]
+    return result + given + [tensor.grad for tensor in given if tensor.grad is not None]
 
 
 def _loss(result: torch.Tensor) -> torch.Tensor:
@@ -140,17 +140,17 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, dict):
         yield from _tensors(list(value.values()))
     elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield from _tensors(one)
+        for part in value:
+            yield from _tensors(part)
 
 
 def _same(name: str, got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> None:
-    for place, (one, other) in enumerate(zip(got, expected)):
-        one, other = one.detach(), other.detach()
+    for place, (actual, other) in enumerate(zip(got, expected)):
+        actual, other = actual.detach(), other.detach()
         near = _NEAR.get(other.dtype, 1e-3)
         scale = max(float(other.double().abs().max()), 1e-6) if other.numel() else 1.0
-        if one.shape != other.shape or (
-            one.numel() and float((one.double() - other.double()).abs().max()) > near * scale
+        if actual.shape != other.shape or (
+            actual.numel() and float((actual.double() - other.double()).abs().max()) > near * scale
         ):
             msg = f"{name}: result {place} of the graphs is not what the program computes"
             raise NotTheProgram(msg)
@@ -190,7 +190,7 @@ def _compiler(codes: List[str]) -> Callable:
     return compiled
 
 
-def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches) -> None:
+def _watch_kernels(kernels: List[Written], compile_kernels: bool, patches: Patches) -> None:
     """Note each kernel where the wrapper has it compiled; a kernel that fails must not hide the others."""
     from torch._inductor.codecache import PyCodeCache
 
@@ -198,7 +198,7 @@ def _watch_kernels(found: List[Written], compile_kernels: bool, patches: Patches
 
     def triton(self: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
         written = Written(kernel_name, source_code)
-        found.append(written)
+        kernels.append(written)
         try:
             if compile_kernels:
                 written.tuner = own(self, kernel_name, source_code, *args, **kwargs)
@@ -234,8 +234,8 @@ def _choices(called: Sequence[Written]) -> List[Written]:
     """The choices of templates that were looked at and are not called, each source once."""
     from torch._inductor.codecache import PyCodeCache
 
-    seen = {one.source for one in called}
-    found = []
+    seen = {kernel.source for kernel in called}
+    kernels = []
     for choice in pretending.chosen:
         request = getattr(choice, "bmreq", None)
         path, name = getattr(request, "module_path", None), getattr(request, "kernel_name", None)
@@ -251,8 +251,8 @@ def _choices(called: Sequence[Written]) -> List[Written]:
             _take(written, getattr(PyCodeCache.load(source), name))
         except Exception as error:
             written.error = error
-        found.append(written)
-    return found
+        kernels.append(written)
+    return kernels
 
 
 def warm() -> None:

@@ -48,20 +48,20 @@ def record(graph: Graph, tuners: Dict[str, Any]) -> Recorded:
     """
     recorder = _Recorder(tuners)
     if not graph.code or not graph.inputs:
-        recorder.found.lack = "its graph was not called"
-        return recorder.found
+        recorder.recorded.lack = "its graph was not called"
+        return recorder.recorded
     try:
         recorder.run(graph)
     except Exception as error:
-        recorder.found.lack = f"its wrapper cannot be followed: {type(error).__name__}: {error}"[
+        recorder.recorded.lack = f"its wrapper cannot be followed: {type(error).__name__}: {error}"[
             :300
         ]
-    return recorder.found
+    return recorder.recorded
 
 
 class _Recorder:
     def __init__(self, tuners: Dict[str, Any]) -> None:
-        self.found = Recorded()
+        self.recorded = Recorded()
         self._tuners = tuners
         self._buffers: Dict[int, int] = {}
         # A storage that is freed would give its address to the next.
@@ -72,12 +72,12 @@ class _Recorder:
         for value in graph.inputs:
             own = twin(value) if isinstance(value, torch.Tensor) else value
             inputs.append(own)
-            self.found.inputs.append(
+            self.recorded.inputs.append(
                 self._allocated(own) if isinstance(own, torch.Tensor) else None
             )
         space = self._module(graph.code)
         result = space["call"](list(inputs))
-        self.found.outputs = [self._argument(one) for one in result]
+        self.recorded.outputs = [self._argument(output) for output in result]
 
     def _module(self, code: str) -> Dict[str, Any]:
         from torch._inductor import select_algorithm
@@ -109,9 +109,9 @@ class _Recorder:
     def _allocated(self, tensor: torch.Tensor) -> int:
         storage = tensor.untyped_storage()
         self._alive.append(tensor)
-        self._buffers[storage.data_ptr()] = len(self.found.buffers)
-        self.found.buffers.append(storage.nbytes())
-        return len(self.found.buffers) - 1
+        self._buffers[storage.data_ptr()] = len(self.recorded.buffers)
+        self.recorded.buffers.append(storage.nbytes())
+        return len(self.recorded.buffers) - 1
 
     def _argument(self, value: Any) -> Dict[str, Any]:
         if not isinstance(value, torch.Tensor):
@@ -130,22 +130,22 @@ class _Recorder:
         if tuner is None:
             self.lacks(f"{name} is not known")
             return
-        names = [one for one in tuner.fn.arg_names]
+        names = [argument for argument in tuner.fn.arg_names]
         grids = [_grid(tuner, config, names, args, grid) for config in tuner.configs]
-        arguments = [self._argument(one) for one in args[: _own_arguments(tuner, len(args))]]
-        self.found.steps.append({"kernel": source, "arguments": arguments, "grids": grids})
+        arguments = [self._argument(arg) for arg in args[: _own_arguments(tuner, len(args))]]
+        self.recorded.steps.append({"kernel": source, "arguments": arguments, "grids": grids})
 
     def multiplied(self, name: str, args: Sequence[Any], named: Dict[str, Any]) -> None:
-        self.found.steps.append(
+        self.recorded.steps.append(
             {
                 "product": name,
-                "arguments": [self._argument(one) for one in args],
-                "named": {key: self._argument(one) for key, one in named.items()},
+                "arguments": [self._argument(arg) for arg in args],
+                "named": {key: self._argument(value) for key, value in named.items()},
             }
         )
 
     def lacks(self, why: str) -> None:
-        self.found.lack = self.found.lack or why
+        self.recorded.lack = self.recorded.lack or why
 
 
 class _Kernel:
@@ -214,13 +214,13 @@ def _grid(tuner: Any, config: Any, names: List[str], args: Sequence[Any], grid: 
     constants = dict(config.kwargs)
     if grid is not None:
         # Breakpoint: up to torch 2.6 the wrapper says it, as a function of the configuration or as numbers.
-        found = grid(constants) if callable(grid) else grid
+        sizes = grid(constants) if callable(grid) else grid
     else:
         from torch._inductor.runtime import triton_heuristics
 
         expression = triton_heuristics.GridExpr.from_meta(meta, config)
         extra = meta.get("extra_launcher_args") or ()
-        own = [one for one in names if one not in constants]
+        own = [name for name in names if name not in constants]
         values = dict(zip([*own[: len(args) - len(extra)], *extra], args))
-        found = expression.eval_slow({**values, **constants})
-    return [*(int(one) for one in found), 1, 1][:3]
+        sizes = expression.eval_slow({**values, **constants})
+    return [*(int(size) for size in sizes), 1, 1][:3]

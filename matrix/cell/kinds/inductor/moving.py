@@ -25,14 +25,14 @@ class Graph:
         inputs: those of its first call, on the CPU; None for anything but a tensor or a number.
         outputs: its results.
         after: its inputs afterwards, some of which it may have written.
-        said: operators whose fake result could not be recomputed, and was moved unchanged.
+        unmoved: operators whose fake result could not be recomputed, and was moved unchanged.
     """
 
     code: str = ""
     inputs: List[Any] = field(default_factory=list)
     outputs: List[Any] = field(default_factory=list)
     after: List[Any] = field(default_factory=list)
-    said: List[str] = field(default_factory=list)
+    unmoved: List[str] = field(default_factory=list)
 
 
 class Backend:
@@ -52,7 +52,7 @@ class Backend:
     ) -> Callable:
         graph = Graph()
         self.graphs.append(graph)
-        moved, fakes = _moved(module, inputs, graph.said)
+        moved, fakes = _moved(module, inputs, graph.unmoved)
         graph.code = self._compile_inner(moved, fakes, kwargs)
 
         def run(args: Any) -> Any:
@@ -61,11 +61,11 @@ class Backend:
                 args.clear()
             first = not graph.inputs
             if first:
-                graph.inputs = [_kept(one) for one in given]
+                graph.inputs = [_kept(value) for value in given]
             outputs = torch.fx.Interpreter(module).run(*given)
             if first:
-                graph.outputs = [_kept(one) for one in outputs]
-                graph.after = [_kept(one) for one in given]
+                graph.outputs = [_kept(output) for output in outputs]
+                graph.after = [_kept(value) for value in given]
             return outputs
 
         run._boxed_call = True  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def twin(value: torch.Tensor) -> torch.Tensor:
     )
 
 
-def _moved(module: torch.fx.GraphModule, inputs: Sequence[Any], said: List[str]) -> Any:
+def _moved(module: torch.fx.GraphModule, inputs: Sequence[Any], unmoved: List[str]) -> Any:
     from torch._guards import detect_fake_mode
 
     # Not deepcopy, which fails on the symbols of torch 2.15.
@@ -107,7 +107,7 @@ def _moved(module: torch.fx.GraphModule, inputs: Sequence[Any], said: List[str])
             _name_gpu(node)
     with mode:
         fakes = [to_gpu(mode, node.meta["val"]) for node in places]
-        _Propagated(moved, mode, said).run(*fakes)
+        _Propagated(moved, mode, unmoved).run(*fakes)
     moved.recompile()
     return moved, fakes
 
@@ -116,7 +116,7 @@ def _name_gpu(node: torch.fx.Node) -> None:
     device = node.kwargs.get("device")
     if device is not None and torch.device(device).type == "cpu":
         node.kwargs = {**node.kwargs, "device": GPU}
-    node.args = tuple(GPU if isinstance(one, torch.device) else one for one in node.args)
+    node.args = tuple(GPU if isinstance(arg, torch.device) else arg for arg in node.args)
 
 
 def to_gpu(mode: Any, value: Any) -> Any:
@@ -132,9 +132,9 @@ def to_gpu(mode: Any, value: Any) -> Any:
 class _Propagated(torch.fx.Interpreter):
     """Computes each node's fake result anew, on the GPU."""
 
-    def __init__(self, module: torch.fx.GraphModule, mode: Any, said: List[str]) -> None:
+    def __init__(self, module: torch.fx.GraphModule, mode: Any, unmoved: List[str]) -> None:
         super().__init__(module)
-        self._mode, self._said = mode, said
+        self._mode, self._unmoved = mode, unmoved
 
     def run_node(self, node: torch.fx.Node) -> Any:
         from torch.utils import _pytree as pytree
@@ -144,7 +144,7 @@ class _Propagated(torch.fx.Interpreter):
         except (RuntimeError, TypeError, NotImplementedError) as error:
             if node.op != "call_function" or "val" not in node.meta:
                 raise
-            self._said.append(f"{node.target}: {type(error).__name__}: {str(error)[:120]}")
+            self._unmoved.append(f"{node.target}: {type(error).__name__}: {str(error)[:120]}")
             result = pytree.tree_map(lambda value: to_gpu(self._mode, value), node.meta["val"])
         if node.op != "output":
             node.meta["val"] = result

@@ -180,10 +180,10 @@ def _no_timing(patches: Patches) -> None:
     templates = select_algorithm.TritonTemplateCaller
 
     def times(choices: Any, *args: Any, **kwargs: Any) -> Any:
-        chosen.extend(one for one in choices if isinstance(one, templates))
+        chosen.extend(choice for choice in choices if isinstance(choice, templates))
         return {
-            one: place + (1.0 if isinstance(one, templates) else 1e6)
-            for place, one in enumerate(choices)
+            choice: place + (1.0 if isinstance(choice, templates) else 1e6)
+            for place, choice in enumerate(choices)
         }
 
     patches.set(cache, "make_benchmark_fn", classmethod(lambda cls, *args, **kwargs: times))
@@ -254,9 +254,9 @@ def known(wanted: Mapping[str, Any]) -> Dict[str, Any]:
     """Returns the settings that this torch's ``torch._inductor.config`` has."""
     import torch._inductor.config as config
 
-    found = {}
+    values = {}
     for name, value in wanted.items():
         *folders, last = name.split(".")
         if hasattr(functools.reduce(getattr, folders, config), last):
-            found[name] = value
-    return found
+            values[name] = value
+    return values

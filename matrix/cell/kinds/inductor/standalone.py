@@ -49,22 +49,22 @@ def copy_helpers(inductor: Path, into: Path, package: str) -> List[str]:
     copied: Set[str] = set()
     waiting = [name]
     while waiting:
-        one = waiting.pop()
-        if one in copied or not (home / f"{one}.py").is_file():
+        module = waiting.pop()
+        if module in copied or not (home / f"{module}.py").is_file():
             continue
-        copied.add(one)
-        shutil.copyfile(home / f"{one}.py", to / f"{one}.py")
-        waiting += _beside(home / f"{one}.py")
+        copied.add(module)
+        shutil.copyfile(home / f"{module}.py", to / f"{module}.py")
+        waiting += _beside(home / f"{module}.py")
     return sorted(copied)
 
 
 def _beside(path: Path) -> List[str]:
     """The modules that a module's own statements import from its package."""
-    found = []
+    names = []
     for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1:
-            found += [node.module] if node.module else [alias.name for alias in node.names]
-    return found
+            names += [node.module] if node.module else [alias.name for alias in node.names]
+    return names
 
 
 def alone(source: str, package: str) -> str:
@@ -83,7 +83,9 @@ def alone(source: str, package: str) -> str:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             body += _imported(node, package)
         elif isinstance(node, ast.FunctionDef):
-            node.decorator_list = [one for one in node.decorator_list if _is_jit(one)]
+            node.decorator_list = [
+                decorator for decorator in node.decorator_list if _is_jit(decorator)
+            ]
             body.append(node)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             body.append(node)
@@ -96,14 +98,14 @@ def alone(source: str, package: str) -> str:
 
 def _imported(node: Any, package: str) -> List[Any]:
     if isinstance(node, ast.Import):
-        names = [one for one in node.names if one.name.split(".")[0] in _KEPT]
+        names = [alias for alias in node.names if alias.name.split(".")[0] in _KEPT]
         return [ast.Import(names)] if names else []
     module = node.module or ""
     tail = module.rpartition(".")[2]
     if tail in ("triton_helpers", "triton_compat") and module.startswith("torch._inductor"):
         return [ast.ImportFrom(f"{package}.{tail}", node.names, 0)]
     if module in ("torch._inductor.runtime", "torch._inductor"):
-        names = [one for one in node.names if one.name in ("triton_helpers", "triton_compat")]
+        names = [alias for alias in node.names if alias.name in ("triton_helpers", "triton_compat")]
         return [ast.ImportFrom(package, names, 0)] if names else []
     if module.startswith(("torch._", *_LEFT)):
         return []

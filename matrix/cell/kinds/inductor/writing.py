@@ -52,15 +52,17 @@ def write(folder: Path, program: str, target: str, done: Compiled) -> Dict[str, 
         (home / f"{name}.py").write_text(standalone.alone(written.source, package), "utf-8")
         kernels.append({"id": name, **described(written)})
     tuners = {
-        one.source: one.tuner for one in done.kernels if one.tuner is not None and not one.choice
+        kernel.source: kernel.tuner
+        for kernel in done.kernels
+        if kernel.tuner is not None and not kernel.choice
     }
     recorded = [launches.record(graph, tuners) for graph in done.graphs]
     graphs = []
-    for graph, found in zip(done.graphs, recorded):
-        for step in found.steps:
+    for graph, recording in zip(done.graphs, recorded):
+        for step in recording.steps:
             if "kernel" in step:
                 step["kernel"] = named[step["kernel"]]
-        graphs.append({**asdict(found), "moved": graph.said})
+        graphs.append({**asdict(recording), "moved": graph.unmoved})
     record = {
         "program": program,
         "target": target,
@@ -69,7 +71,8 @@ def write(folder: Path, program: str, target: str, done: Compiled) -> Dict[str, 
         "graphs": graphs,
     }
     kept = [
-        {"inputs": one.inputs, "outputs": one.outputs, "after": one.after} for one in done.graphs
+        {"inputs": traced.inputs, "outputs": traced.outputs, "after": traced.after}
+        for traced in done.graphs
     ]
     torch.save(kept, home / TENSORS)
     (home / RECORD).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", "utf-8")
@@ -82,13 +85,13 @@ def _short(name: str) -> str:
 
 def described(written: Written) -> Dict[str, Any]:
     """A kernel's signature, constants, divisibility and configurations as plain data, by the names of its arguments."""
-    found: Dict[str, Any] = {"name": written.name, "choice": written.choice}
+    facts: Dict[str, Any] = {"name": written.name, "choice": written.choice}
     if written.error is not None:
-        found["error"] = f"{type(written.error).__name__}: {written.error}"[:2000]
+        facts["error"] = f"{type(written.error).__name__}: {written.error}"[:2000]
     tuner = written.tuner
     if tuner is None:
         return {
-            **found,
+            **facts,
             "arguments": [],
             "signature": {},
             "constants": {},
@@ -105,7 +108,7 @@ def described(written: Written) -> Dict[str, Any]:
 
     options = {name: meta[name] for name in ("num_warps", "num_stages", "num_ctas") if name in meta}
     return {
-        **found,
+        **facts,
         "arguments": names,
         "signature": {named(key): str(kind) for key, kind in meta["signature"].items()},
         "constants": {
@@ -152,12 +155,12 @@ def _divisible(meta: Mapping[str, Any]) -> List[int]:
 
 def digest(folder: Path) -> str:
     """Returns a hash of all kernels and records in a folder."""
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if (
             path.suffix in (".py", ".json", ".pt")
             and path.is_file()
             and "__pycache__" not in path.parts
         ):
-            found.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()[:16]
+            sha.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return sha.hexdigest()[:16]

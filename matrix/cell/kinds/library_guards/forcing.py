@@ -50,13 +50,13 @@ class Forcing(MetaPathFinder):
 
     def reached(self) -> Dict[str, List[bool]]:
         """Return, for each version check that was evaluated, its values before inversion, each once."""
-        found: Dict[str, List[bool]] = {}
+        answers: Dict[str, List[bool]] = {}
         with open(self._log, encoding="utf-8", errors="replace") as file:
             for line in file:
                 answer, _, name = line.rstrip("\n").partition(" ")
-                if answer in ("0", "1") and (answer == "1") not in found.setdefault(name, []):
-                    found[name].append(answer == "1")
-        return found
+                if answer in ("0", "1") and (answer == "1") not in answers.setdefault(name, []):
+                    answers[name].append(answer == "1")
+        return answers
 
     def met(self, name: str, value: Any) -> Any:
         answer = bool(value)
@@ -68,15 +68,15 @@ class Forcing(MetaPathFinder):
         return not answer if name == self.turned else value
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        found = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if found is None or not found.has_location or not found.origin:
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or not spec.has_location or not spec.origin:
             return None
-        spans = self._spans.get(os.path.realpath(found.origin))
-        if spans is None or not isinstance(found.loader, importlib.machinery.SourceFileLoader):
+        spans = self._spans.get(os.path.realpath(spec.origin))
+        if spans is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             return None
-        found.loader = _Loader(name, found.origin, spans)
-        found.cached = None
-        return found
+        spec.loader = _Loader(name, spec.origin, spans)
+        spec.cached = None
+        return spec
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -92,8 +92,8 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 def turnable(tree: ast.Module, spans: Dict[Span, str]) -> ast.Module:
     """Return `tree` with the expressions of `spans` passed through the function."""
-    found: ast.Module = ast.fix_missing_locations(_Through(spans).visit(tree))
-    return found
+    changed: ast.Module = ast.fix_missing_locations(_Through(spans).visit(tree))
+    return changed
 
 
 class _Through(ast.NodeTransformer):

@@ -81,9 +81,9 @@ def without_root(package: str) -> None:
 
 
 def _settings() -> LibraryOps:
-    found = asked.read(os.environ["CROSSWARP_SPEC"], asked.AskedSuite, ["libraries"]).libraries
-    assert found is not None
-    return found
+    libraries = asked.read(os.environ["CROSSWARP_SPEC"], asked.AskedSuite, ["libraries"]).libraries
+    assert libraries is not None
+    return libraries
 
 
 def _use(folder: str, configurations: int) -> None:

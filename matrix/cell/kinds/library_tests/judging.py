@@ -29,7 +29,7 @@ def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
     from crosswarp import compat
     from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
-    found: Dict[str, Any] = {"launches": launching.noted(), "shims": sorted(compat.acted())}
+    figures: Dict[str, Any] = {"launches": launching.noted(), "shims": sorted(compat.acted())}
     if error is not None:
         verdict = of_error(error, phase=phase)
         if isinstance(error, AssertionError) and verdict.outcome == "api-error":
@@ -37,8 +37,8 @@ def of_call(error: Optional[BaseException], phase: str) -> Dict[str, Any]:
             # Its first line is the assertion; pytest explains below.
             first = next(iter(text_of(error).strip().splitlines()), "")
             verdict.fingerprint = fingerprint.of_text(f"{type_name(error)}: {first}")
-        found["verdict"] = as_data(verdict)
-    return clean(found)
+        figures["verdict"] = as_data(verdict)
+    return clean(figures)
 
 
 def of_reports(reports: List[Any]) -> Verdict:
@@ -115,13 +115,13 @@ def of_collection(report: Any) -> Verdict:
 
 def of_output(text: str, outcome: str, reason: str) -> Verdict:
     """Return the verdict from pytest's output: the last exception that it names, or a compiler's last message."""
-    found = list(_RAISED.finditer(text))
+    raised = list(_RAISED.finditer(text))
     known = fingerprint.of_output(text)
     if known:
         words = known
-    elif found:
-        words = fingerprint.of_exception(found[-1]["name"], found[-1]["what"])
-        reason = found[-1]["name"].rpartition(".")[2]
+    elif raised:
+        words = fingerprint.of_exception(raised[-1]["name"], raised[-1]["what"])
+        reason = raised[-1]["name"].rpartition(".")[2]
     else:
         words = fingerprint.of_text(reason)
     return Verdict(outcome, reason, words, shortened(text.strip()), "import")

@@ -19,10 +19,10 @@ def names(nodeid: str, folders: Sequence[str] = ()) -> Tuple[str, str]:
     ``tests/ops/test_norm.py::test_rms[fp16-64]`` is ``ops.test_norm::test_rms`` and ``fp16-64``.
     `folders` hold the tests; names are relative to them. No name holds a slash, which separates the names of a cell.
     """
-    path, found, rest = nodeid.partition("::")
+    path, separator, rest = nodeid.partition("::")
     function, bracket, parameters = rest.partition("[")
     case = parameters[:-1] if bracket and parameters.endswith("]") else ""
-    kernel = module(path, folders) + (f"::{function}" if found else "")
+    kernel = module(path, folders) + (f"::{function}" if separator else "")
     if case == _ALL:
         case = f"[{case}]"
     return kernel.replace("/", "."), case or NO_PARAMETERS

@@ -23,20 +23,23 @@ class Watching(ptx.Watch):
     """A watch for one launch, see `run`.
 
     Attributes:
-        found: the findings so far.
+        collected: the findings so far.
     """
 
     def __init__(self, kernel: Any, tensors: Sequence[Tensor], unwritten: Sequence[Unwritten]):
         self.kernel = kernel
-        self.found = Findings(kernel)
-        detectors = (Uninitialised(self.found, tensors, unwritten), SharedAccesses(self.found))
+        self.collected = Findings(kernel)
+        detectors = (
+            Uninitialised(self.collected, tensors, unwritten),
+            SharedAccesses(self.collected),
+        )
         ptx.pass_on(self, detectors)
 
     def early(self, machine, at, register, mask) -> None:
         """An instruction names a register whose load is under way, in the waves of `mask`."""
         wave = int(np.argmax(mask))
         what = f"{register} is used before its load was waited for"
-        self.found.add(
+        self.collected.add(
             MISSING_WAIT, what, at, machine, machine.lane(wave, 0), int(np.count_nonzero(mask))
         )
 
@@ -47,11 +50,11 @@ class Watching(ptx.Watch):
             ptx.PTXError: the error itself, where it is no fault of the kernel.
         """
         if isinstance(error, ptx.Deadlock):
-            self.found.note(Finding("deadlock", self.kernel.name, str(error), error.line))
+            self.collected.note(Finding("deadlock", self.kernel.name, str(error), error.line))
             return
         kind = "out-of-bounds" if error.kind == "out-of-window" else error.kind
         what = str(error).split(": ", 1)[-1].split(", at ")[0]
-        self.found.note(
+        self.collected.note(
             Finding(kind, self.kernel.name, what, error.line, error.instruction, error.program_id, error.thread,
                     error.address, error.nearest)
         )  # fmt: skip
@@ -107,9 +110,9 @@ def run(
         done = again("forward", ptx.several([watch, looking]))
     except (ptx.Fault, ptx.Deadlock) as error:
         looking.stopped(error)
-        return looking.found.list()
+        return looking.collected.list()
     if result is not None:
         result.append(done)
     if int(np.prod([int(size) for size in grid])) > 1 and not hands_out(kernel):
-        order.check(looking.found, kernel, tensors, before, again)
-    return looking.found.list()
+        order.check(looking.collected, kernel, tensors, before, again)
+    return looking.collected.list()

@@ -76,14 +76,14 @@ class Findings:
 
     def __init__(self, kernel: Any):
         self._kernel = kernel
-        self._found: Dict[Tuple[str, int], Finding] = {}
+        self._by_place: Dict[Tuple[str, int], Finding] = {}
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._by_place)
 
     def list(self) -> List[Finding]:
         """In the order in which they were met."""
-        return list(self._found.values())
+        return list(self._by_place.values())
 
     def instruction(self, at: int) -> str:
         """An instruction with its line, in words."""
@@ -104,14 +104,14 @@ class Findings:
     ) -> None:  # fmt: skip
         """Note a finding of the instruction `at`; `lane` is its first (CTA, thread)."""
         key = (kind, at)
-        if key in self._found:
-            self._found[key].count += count
+        if key in self._by_place:
+            self._by_place[key].count += count
             return
         instruction = self._kernel.instructions[at]
         program = thread = None
         if machine is not None and lane is not None:
             program, thread = machine.program_id(int(lane[0])), int(lane[1])
-        self._found[key] = Finding(
+        self._by_place[key] = Finding(
             kind,
             self._kernel.name,
             what,
@@ -125,4 +125,4 @@ class Findings:
 
     def note(self, finding: Finding) -> None:
         """Note a finding that is of no instruction."""
-        self._found.setdefault((finding.kind + finding.what, -1), finding)
+        self._by_place.setdefault((finding.kind + finding.what, -1), finding)

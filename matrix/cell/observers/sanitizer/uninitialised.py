@@ -85,7 +85,7 @@ class Allocations:
     """The tensors that a case has allocated without contents, and their parts written since."""
 
     def __init__(self) -> None:
-        self._found: Dict[int, Any] = {}
+        self._by_address: Dict[int, Any] = {}
 
     def add(self, tensor: Any) -> None:
         """Watch `tensor`, which was just allocated without contents.
@@ -96,12 +96,12 @@ class Allocations:
         if not storage.nbytes() or not tensor.is_contiguous() or tensor.is_complex():
             return
         memory = Unwritten(storage.data_ptr(), storage.nbytes(), tensor.element_size())
-        self._found[memory.address] = [memory, tensor, tensor._version, _bits(tensor).copy()]
+        self._by_address[memory.address] = [memory, tensor, tensor._version, _bits(tensor).copy()]
 
     def looked(self) -> List[Unwritten]:
         """Update the tensors: elements that the host has written since are no longer empty."""
         unwritten = []
-        for entry in self._found.values():
+        for entry in self._by_address.values():
             memory, tensor, version, before = entry
             if tensor._version != version:
                 entry[2] = tensor._version

@@ -36,25 +36,25 @@ class Watching(ptx.Watch):
         kernel = entry.kernel
         self.kernel, self.tensors = kernel, tensors
         self.memory = memory_of(tensors)
-        self.found = Findings(kernel)
+        self.collected = Findings(kernel)
         pointers = Pointers(kernel)
         shared = [
-            Waits(self.found),
-            SharedUninitialised(self.found),
-            SharedRaces(self.found, benign),
+            Waits(self.collected),
+            SharedUninitialised(self.collected),
+            SharedRaces(self.collected, benign),
         ]
         detectors = (
-            Bounds(self.found, tensors, pointers), Uninitialised(self.found, tensors, unwritten),
-            GlobalRaces(self.found, kernel, tensors, pointers, programs, benign), Divergence(self.found),
+            Bounds(self.collected, tensors, pointers), Uninitialised(self.collected, tensors, unwritten),
+            GlobalRaces(self.collected, kernel, tensors, pointers, programs, benign), Divergence(self.collected),
             SharedMemory(kernel, shared),
         )  # fmt: skip
         ptx.pass_on(self, detectors)
-        accumulators.check(self.found, kernel)
-        dependent.check(self.found, kernel)
+        accumulators.check(self.collected, kernel)
+        dependent.check(self.collected, kernel)
 
     @property
     def findings(self) -> List[Finding]:
-        return self.found.list()
+        return self.collected.list()
 
     def stopped(self, error: ptx.PTXError) -> None:
         """Note the error that ended the launch, unless a detector reported it in more detail.
@@ -63,14 +63,14 @@ class Watching(ptx.Watch):
             PTXError: the error itself, where it is no fault of the kernel.
         """
         if isinstance(error, ptx.Deadlock):
-            self.found.note(Finding("deadlock", self.kernel.name, str(error), error.line))
+            self.collected.note(Finding("deadlock", self.kernel.name, str(error), error.line))
         elif isinstance(error, ptx.Fault):
             if any(
                 finding.kind == error.kind and finding.instruction == shortened(error.instruction)
                 for finding in self.findings
             ):
                 return
-            self.found.note(
+            self.collected.note(
                 Finding(
                     error.kind, self.kernel.name, str(error).split(": ", 1)[-1].split(",")[0], error.line,
                     error.instruction, error.program_id, error.thread, error.address, error.nearest,
@@ -158,7 +158,7 @@ def run(
     if result is not None:
         result.append(done)
     if before is not None and _programs(grid) > 1 and not order.hands_out(looking.kernel):
-        order.check(looking.found, looking.kernel, looking.tensors, before, again)
+        order.check(looking.collected, looking.kernel, looking.tensors, before, again)
     return looking.findings
 
 

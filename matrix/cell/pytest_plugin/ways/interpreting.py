@@ -105,12 +105,12 @@ def _capped(grid: Any, name: str) -> Callable:
     """The grid, which refuses to be larger than the interpreter can finish."""
 
     def asked(args: Any) -> Any:
-        found = grid(args) if callable(grid) else grid
-        if math.prod(found) > PROGRAMS:
+        sizes = grid(args) if callable(grid) else grid
+        if math.prod(sizes) > PROGRAMS:
             from crosswarp.matrix.cell.standins.virtual_torch import NotOnVirtualGPU
 
-            msg = f"{name}: {math.prod(found)} programs in a launch; the interpreter runs {PROGRAMS} at most"
+            msg = f"{name}: {math.prod(sizes)} programs in a launch; the interpreter runs {PROGRAMS} at most"
             raise NotOnVirtualGPU(msg)
-        return found
+        return sizes
 
     return asked

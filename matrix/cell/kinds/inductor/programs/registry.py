@@ -40,11 +40,11 @@ TEMPLATES: Mapping[str, Any] = {
 }
 
 
-def program(**said: Any) -> Callable[[Callable], Callable]:
-    """Register a maker under its own name; `said` are fields of `Program`."""
+def program(**settings: Any) -> Callable[[Callable], Callable]:
+    """Register a maker under its own name; `settings` are fields of `Program`."""
 
     def register(make: Callable) -> Callable:
-        PROGRAMS[make.__name__] = Program(make.__name__, make, **said)
+        PROGRAMS[make.__name__] = Program(make.__name__, make, **settings)
         return make
 
     return register

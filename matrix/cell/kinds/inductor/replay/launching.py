@@ -53,17 +53,20 @@ def graph(
             # float64, so that unwritten parts show.
             buffers[at] = torch.empty((size + 7) // 8, dtype=torch.float64).view(torch.uint8)
     for step in steps["steps"]:
-        arguments = [_argument(one, buffers.__getitem__) for one in step["arguments"]]
+        arguments = [_argument(argument, buffers.__getitem__) for argument in step["arguments"]]
         if "product" in step:
-            named = {key: _argument(one, buffers.__getitem__) for key, one in step["named"].items()}
+            named = {
+                key: _argument(argument, buffers.__getitem__)
+                for key, argument in step["named"].items()
+            }
             getattr(torch, step["product"])(*arguments, **named)
         else:
             name = step["kernel"]
             _launch(functions[name], kernels[name], 0, arguments, tuple(step["grids"][0]))
     outputs = {
-        f"output{place}": _argument(one, buffers.__getitem__)
-        for place, one in enumerate(steps["outputs"])
-        if "buffer" in one
+        f"output{place}": _argument(output, buffers.__getitem__)
+        for place, output in enumerate(steps["outputs"])
+        if "buffer" in output
     }
     written = {name: tensor for name, tensor in given.items() if name.startswith("input")}
     return {**outputs, **{f"after_{name}": tensor for name, tensor in written.items()}}
@@ -72,27 +75,27 @@ def graph(
 def inputs(path: Path, number: int) -> Dict[str, Any]:
     """The inputs of a graph by name, and under ``expected`` its outputs and changed inputs."""
     stored = torch.load(path)[number]
-    found = {
-        f"input{place}": one
-        for place, one in enumerate(stored["inputs"])
-        if isinstance(one, torch.Tensor)
+    arguments = {
+        f"input{place}": tensor
+        for place, tensor in enumerate(stored["inputs"])
+        if isinstance(tensor, torch.Tensor)
     }
     # A backward pass may overwrite inputs that are no longer needed; only its intended writes count.
     after = {
-        f"after_input{place}": one
-        for place, (one, before) in enumerate(zip(stored["after"], stored["inputs"]))
-        if isinstance(one, torch.Tensor) and (number == 0 or not _same(one, before))
+        f"after_input{place}": value
+        for place, (value, before) in enumerate(zip(stored["after"], stored["inputs"]))
+        if isinstance(value, torch.Tensor) and (number == 0 or not _same(value, before))
     }
     outputs = {
-        f"output{place}": one
-        for place, one in enumerate(stored["outputs"])
-        if isinstance(one, torch.Tensor)
+        f"output{place}": output
+        for place, output in enumerate(stored["outputs"])
+        if isinstance(output, torch.Tensor)
     }
-    return {**found, "expected": {**outputs, **after}}
+    return {**arguments, "expected": {**outputs, **after}}
 
 
-def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return torch.equal(_bytes(one), _bytes(other))
+def _same(first: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(_bytes(first), _bytes(other))
 
 
 def expected(given: Dict[str, Any]) -> Dict[str, torch.Tensor]:

@@ -22,7 +22,7 @@ def kernel(program: str, root: str, configurations: int = 0) -> Kernel:
     Args:
         configurations: of each kernel; 0: all.
     """
-    found: Dict[str, Dict[str, Callable]] = {}
+    launchers: Dict[str, Dict[str, Callable]] = {}
     targets: Dict[str, List[str]] = {}
     lanes: Dict[str, str] = {}
     dtypes: Dict[str, str] = {}
@@ -31,14 +31,14 @@ def kernel(program: str, root: str, configurations: int = 0) -> Kernel:
         for name, dtype, lane, go in _cases(home, torch_version, record, configurations):
             lanes[name], dtypes[name] = lane, dtype
             targets.setdefault(name, []).append(record["target"])
-            found.setdefault(name, {})[record["target"]] = go
+            launchers.setdefault(name, {})[record["target"]] = go
             if lane == "emulate":
                 inputs[name] = home / TENSORS
 
     def launch(case: str, **tensors: Any) -> Dict[str, Any]:
         from crosswarp.matrix.cell.standins.virtual_gpu.launching import active_target
 
-        return found[case][active_target().name](tensors)
+        return launchers[case][active_target().name](tensors)
 
     def given(case: Case, device: Any, generator: Any) -> Dict[str, Any]:
         return launching.inputs(inputs[case.id], _number(case.id)) if case.id in inputs else {}
@@ -48,7 +48,7 @@ def kernel(program: str, root: str, configurations: int = 0) -> Kernel:
 
     cases = [
         Case(name, dtypes[name], {}, lanes=(lanes[name],), targets=tuple(targets[name]), options={"case": name})
-        for name in found
+        for name in launchers
     ]  # fmt: skip
     return Kernel(
         PREFIX + program, tuple(cases), inputs=given, launch=launch, reference=reference, tolerance=TOLERANCE
@@ -76,16 +76,16 @@ def _cases(
         for step in reversed(graph["steps"])
         if "kernel" in step
     }
-    for one in record["kernels"]:
-        for place, _ in enumerate(one["configurations"]):
+    for stored in record["kernels"]:
+        for place, _ in enumerate(stored["configurations"]):
             if most and place >= most:
                 break
             launch = functools.partial(
-                launching.one, home, record, one, place, first.get(one["id"])
+                launching.one, home, record, stored, place, first.get(stored["id"])
             )
             # No parameter is compared, so the type is only a label.
             yield (
-                f"{torch_version}-{one['id']}-c{place}",
+                f"{torch_version}-{stored['id']}-c{place}",
                 "fp32",
                 "compile",
                 lambda given, go=launch: go(),
@@ -102,8 +102,9 @@ def _number(case: str) -> int:
 
 def _dtype(graph: Dict[str, Any]) -> str:
     """Returns the least exact type among a graph's inputs and outputs."""
-    arguments = [one for step in graph["steps"] for one in step["arguments"]] + graph["outputs"]
-    types = [one.get("dtype", "") for one in arguments]
+    arguments = [argument for step in graph["steps"] for argument in step["arguments"]]
+    arguments += graph["outputs"]
+    types = [argument.get("dtype", "") for argument in arguments]
     return next(
         (short for name, short in _HALVES if any(t.startswith(name) for t in types)), "fp32"
     )
