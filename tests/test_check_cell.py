@@ -18,7 +18,9 @@ from crosswarp.matrix.cell.kinds import check as check_package
 from crosswarp.matrix.cell.kinds.check import (
     ASSUMED,
     LACKING,
+    NO_KERNEL,
     PLACE,
+    UNREAL,
     absent,
     attempts,
     importing,
@@ -71,6 +73,14 @@ SLICE = Verdict(
     "m",
     "compile",
 )
+RAISES = Verdict(
+    "compile-error",
+    "UnsupportedLanguageConstruct",
+    "unsupported AST node type: Raise",
+    "m",
+    "compile",
+)
+NOT_CALLABLE = "TypeError(\"'NoneType' object is not callable\")"
 CRASH = Verdict("crash", "SIGABRT", "SIGABRT", "m", "compile")
 LATE = Verdict("timeout", "longer than 120 s", "timeout", "m", "compile")
 LARGE = Verdict("limit", "OutOfResources", "shared memory", "m", "launch")
@@ -150,6 +160,16 @@ def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     items, place, ran = settled(failure, PASS)
     # Once in each mode.
     assert place == 0 and ran == [0, 0] and not any(one.broken for one in items)
+
+
+def test_a_constant_that_a_kernel_refuses_is_no_failure_of_it(settled):
+    items, place, ran = settled(RAISES, PASS)
+    assert place == 1 and ran == [0, 1]
+    items, _, _ = settled(RAISES, RAISES)
+    assert all(one.broken["outcome"] == "not-run" for one in items)
+    # The file's own constant.
+    items, _, ran = settled(RAISES, PASS, kind="*fp32")
+    assert set(ran) == {0} and not any(one.broken for one in items)
 
 
 def test_a_name_that_the_kernel_defines_for_some_constants_may_be_there_with_another(settled):
@@ -236,6 +256,45 @@ def test_a_package_that_a_file_calls_may_teach_triton_a_word():
         attempts.Telling(Kept, None, ["runner"], called=called).write(cell)
     assert [one.outcome for one in written] == ["api-error", "not-run"]
     assert "pip install runner" in written[1].message and "TILE" in written[1].message
+
+
+@pytest.mark.parametrize(
+    "unbound, says, reason",
+    [
+        ({"helper": "nowhere.ops"}, "pip install nowhere", LACKING),
+        ({"*": "nowhere"}, "the kernel itself uses helper", LACKING),
+        ({"helper": absent.RELATIVE}, "check the file where its package is", LACKING),
+        ({"helper": ""}, "on a line that its import does not reach here", NO_KERNEL),
+        ({"another": "nowhere"}, "", ""),
+    ],
+)
+def test_a_name_that_the_file_binds_elsewhere_is_no_failure_of_the_kernel(unbound, says, reason):
+    written = []
+
+    class Kept:
+        write = staticmethod(written.append)
+
+    for message in ("NameError('helper is not defined')", "at 3:4:\n helper(x)\n" + NOT_CALLABLE):
+        cell = Cell("sm_90", "compile", "bare", "k", "c", outcome="compile-error", message=message)
+        attempts.Telling(Kept, None, [], unbound=unbound).write(cell)
+    first, second = written
+    assert says in first.message and first.reason == reason
+    assert first.outcome == ("not-run" if says else "compile-error")
+    assert second.outcome == ("not-run" if "helper" in unbound else "compile-error")
+
+
+def test_names_that_a_file_binds_and_its_module_lacks_are_listed(tmp_path):
+    path = tmp_path / "bound.py"
+    path.write_text(
+        "import os\nfrom nowhere.ops import *\nfrom there import *\n"
+        "try:\n    import first as one\n    from second.part import two\nexcept ImportError:\n    two = None\n"
+        "try:\n    from triton.gone import three\nexcept ImportError:\n    pass\n"
+        "if __name__ == '__main__':\n    SIZE: int = 3\nelse:\n    def other():\n        inside = 1\n"
+    )
+    module = importing.ModuleType("bound")
+    module.os, module.two = math, None
+    found = importing.unbound({"file": str(path), "absent": ["nowhere.ops"]}, module)
+    assert found == {"*": "nowhere", "one": "first", "two": "second", "SIZE": "", "other": ""}
 
 
 def test_an_attempt_leaves_time_for_the_others(settled):
@@ -344,6 +403,36 @@ def test_a_files_pruning_may_fail_for_shapes_that_are_not_real(prune, left):
 
     launching._limit(Tuned, 0, math.inf)
     assert list(Tuned.early_config_prune(Tuned.configs, {"x": Tensor}, n=1)) == left
+
+
+def test_a_files_hook_and_estimate_may_fail_for_shapes_that_are_not_real():
+    class Tensor:
+        shape = (64,)
+
+    class Config:
+        pre_hook = staticmethod(lambda named: named["x"].shape[1])
+
+    class Tuned:
+        configs = [Config()]
+        perf_model = staticmethod(lambda x, **words: x.shape[words["axis"]])
+
+    launching._limit(Tuned, 0, math.inf)
+    assert next(iter(Tuned.configs)).pre_hook({"x": Tensor}) == 0
+    assert [Tuned.perf_model(x=Tensor, axis=axis) for axis in (0, 1)] == [64, 0]
+
+
+def test_a_heuristic_that_fails_for_shapes_that_are_not_real_is_no_failure_of_the_kernel():
+    class Outer:
+        values = {"EVEN": lambda named: named["n"] // 0, "W": lambda named: named["missing"]}
+
+    launching._limit(Outer, 0, math.inf)
+    with pytest.raises(launching.UnrealShapes) as raised:
+        Outer.values["EVEN"]({"n": 3})
+    verdict = raised.value.crosswarp_verdict
+    assert (verdict.outcome, verdict.reason) == ("not-run", UNREAL)
+    assert "heuristic of EVEN" in verdict.message and "ZeroDivisionError" in verdict.message
+    with pytest.raises(KeyError):
+        Outer.values["W"]({"n": 3})
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE
+from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE, UNREAL
 from crosswarp.matrix.cell.kinds.check.absent import pip
 from crosswarp.matrix.errors import EXIT_CANCELLED
 from crosswarp.matrix.facts.issues import Issue
@@ -31,7 +31,7 @@ _NAME = 28
 COLUMN_LATE = "column limit"
 STOPPED = (LATE, COLUMN_LATE, "cancelled")
 # Reasons why a kernel was not compiled, or has no verdict.
-UNKNOWN = (ASSUMED, LACKING, NO_KERNEL, *STOPPED)
+UNKNOWN = (ASSUMED, LACKING, NO_KERNEL, UNREAL, *STOPPED)
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _case(one: Record, checked: Checked) -> str:
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     """Yields the failure, its known issue, the fix as a run has seen it, and the assumed parts of the signature."""
     last_words = ""
-    if records[0].reason in (LACKING, NO_KERNEL, *STOPPED):
+    if records[0].reason in (LACKING, NO_KERNEL, UNREAL, *STOPPED):
         yield _plain(records[0].message)
         return
     if records[0].reason == ASSUMED:

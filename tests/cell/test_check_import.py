@@ -380,3 +380,14 @@ def test_as_many_configurations_as_asked_for():
     assert Outer.fn.configs == [configs[0], configs[2]]
     launching._limit(Outer, 1, math.inf)
     assert Outer.fn.configs == configs[:1]
+
+
+def test_a_heuristic_may_ask_for_several_axes():
+    tensor = torch.empty(launching.ELEMENTS)
+    for heuristic, value in (
+        (lambda named: named["x"].shape[0], 64),
+        (lambda named: named["x"].shape[1] + named["n"], 11),
+        (lambda named: len(named["x"].view(2, 2, 2, 8).shape), 4),
+        (lambda named: named["x"].stride(3), 1),
+    ):
+        assert launching._for_any_axes("W", heuristic, {"x": tensor, "n": 3}) == value

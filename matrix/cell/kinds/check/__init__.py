@@ -19,3 +19,5 @@ LACKING = "missing package"
 LATE = "kernel limit"
 # The reason of a `not-run` of a kernel that the file does not have where it is imported.
 NO_KERNEL = "no kernel"
+# The reason of a `not-run` whose decorators ask for tensors of a real shape.
+UNREAL = "no real shapes"

@@ -132,7 +132,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             module, error = importing.load(check)
         except BaseException as raised:
             broken = as_data(of_error(raised, phase="import"))
-            return broken, "", [], [], {}, [], False, {}, {}, "", []
+            return broken, "", [], [], {}, [], False, {}, {}, "", [], {}
         ended = "" if error is None else importing.ended(error, check["file"])
         found = {name: importing.find(check, module, name) for name in check["kernels"]}
         lacking = [name for name in found if found[name] is None]
@@ -153,8 +153,10 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         most = {name: launching.most(one, check["configurations"]) for name, one in found.items()}
         imported = watch.found([check["root"]])
         package, called = check.get("package", ""), absent.called()
+        unbound = importing.unbound(check, module)
         return (
             verdict, ended, lacking, imported, using, named, certain, tuned, most, package, called,
+            unbound,
         )  # fmt: skip
 
     limit = min(_IMPORT_SECONDS, spec.time_limit)
@@ -174,7 +176,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         return dict.fromkeys(everything, as_data(_died(outcome)))
     (
         verdict, ended, lacking, modules, using, check["absent"], certain, tuned, most, package,
-        check["called"],
+        check["called"], check["unbound"],
     ) = outcome.value  # fmt: skip
     if package:
         stream.write(
@@ -311,6 +313,7 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
                 check.get("absent") or [],
                 partial(limit.late, spec=within),
                 check.get("called") or [],
+                check.get("unbound") or {},
             )
             run_and_tell(item, within, telling)
             expected = check.get("compiled", {}).get(item.kernel, 0)

@@ -7,7 +7,8 @@ that dies each time. Any other failure is reported as unknown, with the message 
 import re
 import time
 from dataclasses import replace
-from typing import Any, Callable, Collection, Dict, List, Optional, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from crosswarp.matrix.cell.asked import AskedCheck
 from crosswarp.matrix.cell.judging.verdict import Verdict
@@ -16,7 +17,7 @@ from crosswarp.matrix.cell.kinds.suite.item import Item
 from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.cell.stream import Stream
 
-from . import ASSUMED, LACKING, LATE, PLACE
+from . import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE
 from .absent import pip
 
 # Failures that no other type or value avoids: names, language, syntax.
@@ -32,6 +33,9 @@ _MISSING = re.compile(
 )
 _UNKNOWN_WORD = re.compile(r"Keyword argument (\w+) was specified but unrecognised")
 _UNDEFINED = re.compile(r"(\w+)'? is not defined")
+_NOT_CALLABLE = "'NoneType' object is not callable"
+# A statement with which a kernel refuses a constant.
+_REFUSES = "unsupported AST node type: Raise"
 # The compiler's own failures, after the language has accepted the program.
 _COMPILER = re.compile(
     r"PassManager::run failed|failed to (?:translate|legalize)|LLVM ERROR|Internal Triton PTX"
@@ -74,7 +78,8 @@ class Telling(Stream):
     """A stream that adds to each cell of a case the compiled assumption, and the modules that its file lacks.
 
     A timeout because the case's time was over becomes a `not-run`. So does a word of the launch that Triton refuses,
-    where the file calls a stand-in: the missing package may teach Triton that word.
+    where the file calls a stand-in: the missing package may teach Triton that word. So does a name that the file binds,
+    but not where it is imported here.
 
     Attributes:
         configurations: how many have come with a verdict.
@@ -87,9 +92,11 @@ class Telling(Stream):
         absent: Sequence[str],
         late: Callable[[str], str] = lambda outcome: "",
         called: Sequence[str] = (),
+        unbound: Mapping[str, str] = MappingProxyType({}),
     ):
         self._stream = stream
         self._called = called
+        self._unbound = unbound
         self._late = late
         self.configurations = 0
         self._more: Dict[str, Any] = {} if place is None else {PLACE: place}
@@ -104,24 +111,33 @@ class Telling(Stream):
             return event
         why = self._late(event.outcome)
         if why:
-            event = replace(
-                event,
-                outcome="not-run",
-                reason=LATE,
-                fingerprint=LATE,
-                message=f"not checked: {why}",
-            )
+            event = _without_verdict(event, LATE, why)
         elif self._called and (word := _UNKNOWN_WORD.search(event.message)):
-            event = replace(
-                event,
-                outcome="not-run",
-                reason=LACKING,
-                fingerprint=LACKING,
-                message=f"not checked: {pip(self._called)}: it may take {word[1]}, which Triton does not know",
-            )
+            why = f"{pip(self._called)}: it may take {word[1]}, which Triton does not know"
+            event = _without_verdict(event, LACKING, why)
+        elif event.outcome == "compile-error" and (step := self._binding(event)):
+            event = _without_verdict(event, *step)
         elif event.config:
             self.configurations += 1
         return replace(event, resources={**event.resources, **self._more})
+
+    def _binding(self, event: Cell) -> Optional[Tuple[str, str]]:
+        """Return why a name that a kernel misses may be there elsewhere; None where nothing says so."""
+        found = _UNDEFINED.search(f"{event.fingerprint}\n{event.message}")
+        name = found[1] if found else ""
+        if _NOT_CALLABLE in event.message:
+            name = next((one for one in self._unbound if f"{one}(" in event.message), "")
+        if not name or not {name, "*"} & set(self._unbound):
+            return None
+        package = self._unbound.get(name, self._unbound.get("*", ""))
+        if package:
+            return LACKING, f"{pip([package])}: the kernel itself uses {name}"
+        return NO_KERNEL, f"the file binds {name} on a line that its import does not reach here"
+
+
+def _without_verdict(event: Cell, reason: str, why: str) -> Cell:
+    message = f"not checked: {why}"
+    return replace(event, outcome="not-run", reason=reason, fingerprint=reason, message=message)
 
 
 def settle(unit: List[Item], spec: AskedCheck, limit: Limit) -> Tuple[List[Item], Optional[int]]:
@@ -214,6 +230,9 @@ def _whatever_is_assumed(
     undefined = _UNDEFINED.search(f"{verdict.fingerprint}\n{verdict.message}")
     if undefined is not None and undefined[1] in assigns:
         # With another constant the kernel may define it.
+        return False
+    if _REFUSES in f"{verdict.fingerprint}\n{verdict.message}" and _is_a_guess(attempt):
+        # With another constant it may take another branch.
         return False
     # A launch that is refused is due to the way it was launched here.
     return verdict.phase not in ("bind", "launch") and bool(

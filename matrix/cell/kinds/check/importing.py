@@ -14,7 +14,7 @@ import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from crosswarp.matrix.cell.plain import attribute, below_decorators, text_of, type_name
 
@@ -166,6 +166,58 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
     wrapped = {id(attribute(one, "fn")) for one in own}
     outermost = [one for one in own if id(one) not in wrapped]
     return outermost[-1] if outermost else None
+
+
+def unbound(check: Dict[str, Any], module: Any) -> Dict[str, str]:
+    """Return the names that the file's own lines bind and the module lacks: each with the package it is imported from.
+
+    A package that is not there, or another branch, may be why. A name that is None in place of a package's lacks too.
+    Under "*" is a stand-in of which everything is imported.
+    """
+    found: Dict[str, str] = {}
+    with contextlib.suppress(Exception):
+        for node in _lines(ast.parse(Path(check["file"]).read_bytes()).body):
+            for name, package in _bound(node, check["absent"]).items():
+                found[name] = package or found.get(name, "")
+    there = attribute(module, "__dict__") or {}
+    return {
+        name: package
+        for name, package in found.items()
+        if name not in there or package and there[name] is None
+    }
+
+
+def _lines(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module, also those in its branches."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try, ast.With)):
+            handlers = getattr(node, "handlers", [])
+            for part in (node, *handlers):
+                for field in ("body", "orelse", "finalbody"):
+                    yield from _lines(getattr(part, field, []))
+
+
+def _bound(node: ast.stmt, names: Sequence[str]) -> Dict[str, str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return {node.name: ""}
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return {one.id: "" for one in targets if isinstance(one, ast.Name)}
+    if isinstance(node, ast.Import):
+        return {
+            one.asname or one.name.split(".")[0]: one.name.split(".")[0]
+            for one in node.names
+            if absent.replaceable(one.name)
+        }
+    if not isinstance(node, ast.ImportFrom) or not absent.replaceable(node.module or "."):
+        return {}
+    package = absent.RELATIVE if node.level else (node.module or "").split(".")[0]
+    return {
+        one.asname or one.name: package
+        for one in node.names
+        if one.name != "*" or any(package == absence.split(".")[0] for absence in names)
+    }
 
 
 def refused(error: Optional[BaseException]) -> Any:

@@ -9,9 +9,10 @@ from typing import Any, Dict, Iterator, List, Mapping, Sequence, Set
 
 from crosswarp.compat.vendors import as_tritons
 from crosswarp.kernels.case import TORCH, Case, Kernel
-from crosswarp.matrix.cell.plain import attribute
+from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.plain import attribute, text_of, type_name
 
-from . import importing
+from . import UNREAL, importing
 
 _LANGUAGE = {"fp8e4nv": "float8e4nv", "fp8e5": "float8e5", "fp8e4b8": "float8e4b8", "fp8e5b16": "float8e5b16",
              "fp8e4b15": "float8e4b15"}  # fmt: skip
@@ -20,6 +21,16 @@ _NUMBERS = {"i32": 4096, "i64": 1 << 40, "u64": 1 << 63}
 # Where a heuristic may make the size of a block of it.
 _OF_A_BLOCK = 128
 ELEMENTS = 64
+# What a file's own functions raise for tensors whose shapes are not those that they are written for.
+_OF_SHAPES = (
+    AssertionError,
+    IndexError,
+    RuntimeError,
+    ValueError,
+    ZeroDivisionError,
+)
+# Shapes of as many elements.
+_MORE_AXES = ((8, 8), (4, 4, 4), (2, 2, 4, 4), (2, 2, 2, 2, 4))
 
 
 def load(check: Dict[str, Any], name: str) -> Kernel:
@@ -236,15 +247,65 @@ def _pruned(prune: Any, until: float, configs: Sequence[Any], *args: Any, **kwar
     return _in_time(left or configs, until)
 
 
+class UnrealShapes(Exception):
+    """Raised where a heuristic fails for tensors of any number of axes."""
+
+    def __init__(self, name: str, error: Exception):
+        why = f"its heuristic of {name} fails for tensors that have no real shape: {type_name(error)}: {text_of(error)}"
+        super().__init__(why)
+        message = f"not checked: {why}. Launch it in a test of the file"
+        self.crosswarp_verdict = Verdict("not-run", UNREAL, UNREAL, message, "bind")
+
+
+def _for_any_axes(name: str, heuristic: Any, arguments: Dict[str, Any]) -> Any:
+    """Return what a file's heuristic makes of tensors of one axis, or else of several."""
+    try:
+        return heuristic(arguments)
+    except _OF_SHAPES as error:
+        first = error
+    for sizes in _MORE_AXES:
+        with contextlib.suppress(Exception):
+            return heuristic({name: _shaped(one, sizes) for name, one in arguments.items()})
+    raise UnrealShapes(name, first)
+
+
+def _shaped(thing: Any, sizes: Sequence[int]) -> Any:
+    import torch
+
+    flat = isinstance(thing, torch.Tensor) and thing.shape == (ELEMENTS,)
+    return thing.view(*sizes) if flat else thing
+
+
+def _despite_shapes(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call a file's hook or estimate; 0 where it fails for shapes that are not real."""
+    try:
+        return function(*args, **kwargs)
+    except _OF_SHAPES:
+        return 0.0
+
+
 def _limit(kernel: Any, most: int, until: float) -> None:
-    """Leave an autotuned kernel that many of its configurations, from the first to the last; 0: all."""
+    """Leave an autotuned kernel that many of its configurations, from the first to the last; 0: all.
+
+    The file's own functions in its decorators take tensors without a real shape from then on.
+    """
     while kernel is not None:
+        values = attribute(kernel, "values")
+        if isinstance(values, dict):
+            kernel.values = {
+                name: functools.partial(_for_any_axes, name, one) for name, one in values.items()
+            }
         configs = getattr(kernel, "configs", None)
         if isinstance(configs, list) and configs:
             if 0 < most < len(configs):
                 step = (len(configs) - 1) / max(most - 1, 1)
                 configs = [configs[round(place * step)] for place in range(most)]
+            for config in configs:
+                if callable(attribute(config, "pre_hook")):
+                    config.pre_hook = functools.partial(_despite_shapes, config.pre_hook)
             kernel.configs = _in_time(configs, until)
+            if callable(attribute(kernel, "perf_model")):
+                kernel.perf_model = functools.partial(_despite_shapes, kernel.perf_model)
             prune = attribute(kernel, "early_config_prune")
             if callable(prune):
                 kernel.early_config_prune = functools.partial(_pruned, prune, until)
