@@ -84,7 +84,7 @@ def lint(session: nox.Session) -> None:
     # mypy does not follow setuptools' finder of an editable install, so it gets a folder of links.
     links = Path(session.create_tmp(), "links", "crosswarp")
     links.mkdir(parents=True, exist_ok=True)
-    for name in ("compat", "kernels", "matrix", "reports"):
+    for name in ("compat", "kernels", "laboratory", "matrix", "reports"):
         if not (links / name).exists():
             (links / name).symlink_to(Path.cwd() / name)
     session.run(
@@ -93,6 +93,8 @@ def lint(session: nox.Session) -> None:
         "crosswarp.compat",
         "-p",
         "crosswarp.kernels",
+        "-p",
+        "crosswarp.laboratory",
         "-p",
         "crosswarp.matrix",
         "-p",

@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the README as an index shows it, and the addresses.
+"""What pyproject.toml cannot say: the README as an index shows it, addresses, and which packages a wheel leaves out.
 
 On an index there is no folder beside the README. Built with CROSSWARP_REPOSITORY (in a workflow of GitHub that is known
 without), every link and picture gets the whole address of the file at the release's tag, and the project its URLs.
@@ -59,6 +59,10 @@ def addresses(home: str, tag: str) -> dict[str, str]:
     }
 
 
+def for_developers(package: str) -> bool:
+    return package.startswith("crosswarp.laboratory")
+
+
 def release() -> str:
     found = re.search(
         r'^__version__ = "(.+)"$', (HERE / "compat" / "copies.py").read_text("utf-8"), re.M
@@ -70,9 +74,18 @@ def release() -> str:
 if __name__ == "__main__":
     # Here, so that the tests can read the rest where there is no setuptools.
     from setuptools import setup
+    from setuptools.command.build_py import build_py
+
+    class BuildForUsers(build_py):
+        """Leaves out the laboratory, which an editable install has: it is for work on crosswarp itself."""
+
+        def finalize_options(self) -> None:
+            super().finalize_options()
+            self.packages = [name for name in self.packages if not for_developers(name)]
 
     tag = f"v{release()}"
     setup(
+        cmdclass={"build_py": BuildForUsers},
         long_description=for_an_index((HERE / "README.md").read_text("utf-8"), repository(), tag),
         long_description_content_type="text/markdown",
         project_urls=addresses(repository(), tag),

@@ -45,11 +45,11 @@ _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
 )  # fmt: skip
-# The extra that installs a command's requirements, where that is not `matrix`.
+# The commands of crosswarp.laboratory, each with the extra that brings its requirements.
 _EXTRAS = {"fuzz": "fuzz"}
 
 # The commands in `crosswarp --help`. The list is here because loading every command takes as long as most of them run.
-# Each is a module of crosswarp.reports.commands.
+# Each is a module of `commands` in its package.
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "every day": {
         "why": "say what an error comes from, and what to do",
@@ -90,9 +90,12 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "update": "propose columns for new releases",
         "docs": "write the pages that are made from data",
         "libraries": "run the ops of published libraries",
-        "fuzz": "run generated programs on every Triton",
     },
 }  # fmt: skip
+# Those of crosswarp.laboratory: a wheel does not hold it, and nothing below imports it.
+_OF_LABORATORY: Mapping[str, str] = {"fuzz": "run generated programs on every Triton"}
+if find_spec("crosswarp.laboratory"):
+    GROUPS = {**GROUPS, "for crosswarp's developers": _OF_LABORATORY}
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
 
 
@@ -278,7 +281,8 @@ def _check_paths(options: argparse.Namespace) -> None:
 
 def load(name: str) -> Command:
     """Raises ImportError where a library of the host side is missing."""
-    return cast(Command, import_module(f"crosswarp.reports.commands.{name}"))
+    package = "laboratory" if name in _OF_LABORATORY else "reports"
+    return cast(Command, import_module(f"crosswarp.{package}.commands.{name}"))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -332,7 +336,9 @@ def _overview() -> str:
 
 
 def _install(command: str) -> str:
-    return _INSTALL.replace("[matrix]", f"[{_EXTRAS[command]}]") if command in _EXTRAS else _INSTALL
+    if command not in _OF_LABORATORY:
+        return _INSTALL
+    return f'In a checkout of crosswarp, install it: pip install -e ".[{_EXTRAS[command]}]"'
 
 
 class _Help(argparse.HelpFormatter):
@@ -411,6 +417,8 @@ def _closest(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
 
 
 def _unknown(name: str) -> str:
+    if name in _OF_LABORATORY:
+        return f"{name} is for crosswarp's developers, and is not installed. {_install(name)}"
     import difflib
 
     close = difflib.get_close_matches(name, COMMANDS, n=3, cutoff=0.5)

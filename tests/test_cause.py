@@ -97,7 +97,7 @@ def test_nothing_else_makes_a_cause_of_a_fingerprint():
     home = ROOT / "matrix/results/cause.py"
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for folder in ("matrix", "reports")
+        for folder in ("laboratory", "matrix", "reports")
         for path in sorted((ROOT / folder).rglob("*.py"))
         if path != home and "cell" not in path.relative_to(ROOT).parts
         for node in ast.walk(ast.parse(path.read_text("utf-8")))

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp import compat
+from crosswarp import compat, laboratory
 from crosswarp.reports import cli
 
-FOLDER = Path(cli.__file__).parent / "commands"
+FOLDERS = tuple(Path(home.__file__).parent / "commands" for home in (cli, laboratory))
 
 
 def test_every_command_is_one_module_with_the_same_face():
-    named = {path.stem for path in FOLDER.glob("*.py") if "\ndef add(" in path.read_text("utf-8")}
+    files = [path for folder in FOLDERS for path in folder.glob("*.py")]
+    named = {path.stem for path in files if "\ndef add(" in path.read_text("utf-8")}
     assert named == set(cli.COMMANDS)
     for name in cli.COMMANDS:
         command = cli.load(name)
@@ -105,13 +106,25 @@ def test_a_misspelled_option_is_answered_with_the_closest(capsys):
         assert stopped.value.code == 2 and answer in capsys.readouterr().err
 
 
+def test_without_the_laboratory_its_commands_say_where_they_are():
+    code = (
+        "import sys; sys.modules['crosswarp.laboratory'] = None; from crosswarp.reports import cli\n"
+        "cli.main(['--help']); sys.exit(cli.main(['fuzz', '--seed', '1']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "fuzz is for crosswarp's developers" in done.stderr
+    assert 'In a checkout of crosswarp, install it: pip install -e ".[fuzz]"' in done.stderr
+    assert "\n  libraries " in done.stdout and "fuzz" not in done.stdout
+
+
 def test_what_another_extra_brings_is_named():
     code = (
         "import sys; sys.modules['hypothesis'] = None; from crosswarp.reports import cli; "
         "sys.exit(cli.main(['fuzz', '--help']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and 'pip install "crosswarp[fuzz]"' in done.stderr
+    assert done.returncode == 2 and 'pip install -e ".[fuzz]"' in done.stderr
 
 
 class _Unforeseen(argparse.Namespace):

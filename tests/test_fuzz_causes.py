@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crosswarp.laboratory.fuzzing.meaning import answers
 from crosswarp.matrix.errors import EnvironmentFailed
-from crosswarp.matrix.fuzzing.meaning import answers
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = Path(os.environ.get("CROSSWARP_TEST_WORK") or ROOT / ".crosswarp")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from crosswarp.laboratory.fuzzing import edited_run, metamorphic, ring
+from crosswarp.laboratory.fuzzing.editing import edited
+from crosswarp.laboratory.fuzzing.edits import KINDS
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.fuzzing import edited_run, metamorphic, ring
-from crosswarp.matrix.fuzzing.editing import edited
-from crosswarp.matrix.fuzzing.edits import KINDS
 from crosswarp.matrix.results.record import Record
 
 # A kernel with a place for each edit, and one that has none for most.

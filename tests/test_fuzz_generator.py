@@ -10,13 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosswarp.matrix.cell.kinds.fuzzing import data
+from crosswarp.laboratory.cell.fuzzing import data
+from crosswarp.laboratory.fuzzing import (
+    elementwise,
+    generator,
+    languages,
+    meaning,
+    reductions,
+    shapes,
+)
+from crosswarp.laboratory.fuzzing.builder import Builder
+from crosswarp.laboratory.fuzzing.choices import Replayed, Seeded
+from crosswarp.laboratory.fuzzing.program import Argument, Claim, IllDefined, Program
+from crosswarp.laboratory.fuzzing.values import INTEGERS
 from crosswarp.matrix.facts import language_table
-from crosswarp.matrix.fuzzing import elementwise, generator, languages, meaning, reductions, shapes
-from crosswarp.matrix.fuzzing.builder import Builder
-from crosswarp.matrix.fuzzing.choices import Replayed, Seeded
-from crosswarp.matrix.fuzzing.program import Argument, Claim, IllDefined, Program
-from crosswarp.matrix.fuzzing.values import INTEGERS
 
 TABLE = language_table.load()
 EVERY = languages.common(TABLE, list(TABLE))

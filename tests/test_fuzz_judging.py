@@ -4,9 +4,8 @@ import dataclasses
 
 import pytest
 
-from crosswarp.matrix.facts import issues
-from crosswarp.matrix.fuzzing import costs, known, triage
-from crosswarp.matrix.fuzzing.judging import (
+from crosswarp.laboratory.fuzzing import costs, known, triage
+from crosswarp.laboratory.fuzzing.judging import (
     CRASH,
     NUMBERS,
     REFUSAL,
@@ -16,7 +15,8 @@ from crosswarp.matrix.fuzzing.judging import (
     judge,
     witness,
 )
-from crosswarp.matrix.fuzzing.program import Program
+from crosswarp.laboratory.fuzzing.program import Program
+from crosswarp.matrix.facts import issues
 
 OLD, MID, NEW = "triton-3.1.0", "triton-3.2.0", "triton-3.6.0"
 

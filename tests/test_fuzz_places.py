@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from crosswarp.laboratory.fuzzing import generator, places
+from crosswarp.laboratory.fuzzing.places import Place, Workers
 from crosswarp.matrix.facts import targets
-from crosswarp.matrix.fuzzing import generator, places
-from crosswarp.matrix.fuzzing.places import Place, Workers
 
 
 class Pretended:

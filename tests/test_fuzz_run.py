@@ -20,12 +20,12 @@ from crosswarp.reports import cli
 STAND_IN = """#!{python}
 import json, os, re, sys, time
 RELEASE, DOES = {release!r}, {does!r}
-if sys.argv[1] == "-c":
+if "crosswarp.laboratory.cell.fuzzing" not in sys.argv:
     print(json.dumps({{"python": "3.11.0", "triton": RELEASE, "torch": "2.0", "missing": []}}))
     sys.exit()
 if DOES == "does not begin":
     sys.exit("no torch here")
-targets = sorted(json.load(open(sys.argv[3]))["targets"])
+targets = sorted(json.load(open(sys.argv[-1]))["targets"])
 print(json.dumps({{"versions": {{"triton": RELEASE}}, "targets": targets}}), flush=True)
 for line in sys.stdin:
     asked = json.loads(line)

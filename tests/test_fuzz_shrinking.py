@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from crosswarp.laboratory.fuzzing import generator, languages, meaning, shrinking
 from crosswarp.matrix.facts import language_table
-from crosswarp.matrix.fuzzing import generator, languages, meaning, shrinking
 
 NEW = languages.common(language_table.load(), ["3.8.0", "3.9.0"])
 

@@ -14,12 +14,12 @@ from crosswarp.matrix import versions
 ROOT = Path(__file__).parent.parent
 CELL_SIDE = [
     path
-    for folder in ("compat", "kernels", "matrix/cell")
+    for folder in ("compat", "kernels", "laboratory/cell", "matrix/cell")
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 HOST_SIDE = [
     path
-    for folder in ("matrix", "reports")
+    for folder in ("laboratory", "matrix", "reports")
     for path in sorted((ROOT / folder).rglob("*.py"))
     if path not in CELL_SIDE
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("compat", "kernels", "matrix", "reports")
+FOLDERS = ("compat", "kernels", "laboratory", "matrix", "reports")
 MODULES = {
     "crosswarp." + ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
     for folder in FOLDERS

@@ -82,12 +82,13 @@ def test_the_wheel_holds_everything_and_nothing_under_a_generic_name(built):
         assert not missing
     assert {"crosswarp/compat/py.typed", "crosswarp/kernels/py.typed"} <= names
     assert {name.split("/")[0] for name in names if ".dist-info" not in name} == {"crosswarp"}
+    assert not [name for name in names if name.startswith("crosswarp/laboratory")]
 
 
 def test_the_source_holds_tests_and_docs(built):
     with tarfile.open(built[1]) as source:
         names = {name.partition("/")[2] for name in source.getnames()}
-    for folder in ("tests", "docs", "examples", "baseline", ".github"):
+    for folder in ("tests", "docs", "examples", "baseline", "laboratory", ".github"):
         wanted = {
             path.relative_to(ROOT).as_posix()
             for path in (ROOT / folder).rglob("*")
@@ -136,6 +137,15 @@ def test_the_small_install_answers_and_says_how_to_get_the_rest(small, tmp_path)
     assert done.returncode == 2 and 'pip install "crosswarp[matrix]"' in done.stderr
     done = crosswarp(small, tmp_path)
     assert done.returncode == 2 and "This is the small install" in done.stdout
+    _has_no_laboratory(small, tmp_path)
+
+
+def _has_no_laboratory(home, where):
+    done = crosswarp(home, where, "fuzz", "--minutes", "1")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert 'In a checkout of crosswarp, install it: pip install -e ".[fuzz]"' in done.stderr
+    shown = crosswarp(home, where, "--help").stdout
+    assert "\n  lint " in shown and "developers" not in shown and "fuzz" not in shown
 
 
 def test_the_whole_answers_from_its_baseline_with_neither_torch_nor_triton(whole, tmp_path):
@@ -143,6 +153,7 @@ def test_the_whole_answers_from_its_baseline_with_neither_torch_nor_triton(whole
         path.name.split("-")[0] for path in whole.glob("lib/python*/site-packages/*.dist-info")
     }
     assert "pydantic" in names and not names & {"torch", "triton"}
+    _has_no_laboratory(whole, tmp_path)
     done = crosswarp(whole, tmp_path, "columns", "--ids")
     assert done.returncode == 0 and done.stdout.split()[0] == "triton-2.3.1", done.stderr
     done = crosswarp(whole, tmp_path, "diff", "3.8.0", "3.9.0")

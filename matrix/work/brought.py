@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 # The packages of crosswarp that the cell side needs.
-_PARTS = ("compat", "kernels", "matrix")
+PARTS = ("compat", "kernels", "matrix")
 # In place of the user's folder, where a file may be called triton.py, there is what was brought along; for the
 # processes that it starts as well.
 _START = """
@@ -20,10 +20,10 @@ sys.exit(import_module(module + ".__main__").main(sys.argv[1:]))
 """
 
 
-def bring_along(folder: Path, missing: Sequence[str] = ()) -> Path:
+def bring_along(folder: Path, missing: Sequence[str] = (), parts: Sequence[str] = PARTS) -> Path:
     """Make of `folder` a place from which an interpreter imports this crosswarp, and packaging if that is missing."""
     (folder / "crosswarp").mkdir(parents=True)
-    for name in _PARTS:
+    for name in parts:
         home = Path(str(import_module(f"crosswarp.{name}").__file__)).resolve().parent
         (folder / "crosswarp" / name).symlink_to(home, target_is_directory=True)
     if "packaging" in missing:

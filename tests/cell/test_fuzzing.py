@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import targets
 
+from crosswarp.laboratory.cell.fuzzing import data, executing
 from crosswarp.matrix.cell.asked import AskedSuite
-from crosswarp.matrix.cell.kinds.fuzzing import data, executing
 
 pytestmark = pytest.mark.both_ends
 # These are about the processes that run programs, whichever Triton is in them.

@@ -24,11 +24,11 @@ from typing import Any
 
 from packaging.version import Version
 
+from crosswarp.laboratory.fuzzing.meaning import answers, digests
+from crosswarp.laboratory.fuzzing.program import Argument, Program
+from crosswarp.laboratory.fuzzing.ran import Cell
+from crosswarp.laboratory.fuzzing.worker import Lost, Worker
 from crosswarp.matrix.facts import targets
-from crosswarp.matrix.fuzzing.meaning import answers, digests
-from crosswarp.matrix.fuzzing.program import Argument, Program
-from crosswarp.matrix.fuzzing.ran import Cell
-from crosswarp.matrix.fuzzing.worker import Lost, Worker
 from crosswarp.reports.text import escape
 from crosswarp.reports.text.markdown import pipes
 
@@ -71,7 +71,7 @@ class Cause:
         name: a heading.
         about: a sentence or two.
         met: seed and number of programs that met it.
-        kernel, meaning, arguments, numbers, options: as of `crosswarp.matrix.fuzzing.program.Program`.
+        kernel, meaning, arguments, numbers, options: as of `crosswarp.laboratory.fuzzing.program.Program`.
         public: what reports say of it, with their links.
         searched: the day.
         red: release, target, and outcome and fingerprint where it is not right.

@@ -22,9 +22,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from crosswarp.laboratory.fuzzing import exploring, judging
+from crosswarp.laboratory.fuzzing.places import Place, Workers
 from crosswarp.matrix.facts import issues, language_table, targets
-from crosswarp.matrix.fuzzing import exploring, judging
-from crosswarp.matrix.fuzzing.places import Place, Workers
 
 RELEASE = "3.6.0"
 _SEMANTIC = "language/semantic.py"

@@ -1,4 +1,4 @@
-"""``python -m crosswarp.matrix.cell.kinds.fuzzing SPEC.json``: programs come in, results go out.
+"""``python -m crosswarp.laboratory.cell.fuzzing SPEC.json``: programs come in, results go out.
 
 Both are lines of JSON on standard input and output. The first line out lists the installed versions, and the targets
 that this Triton compiles for. Then one line goes out for each line in, until the input ends. SPEC.json holds the

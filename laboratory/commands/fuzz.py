@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from crosswarp.laboratory.commands import edited
+from crosswarp.laboratory.fuzzing import places
+from crosswarp.laboratory.fuzzing.corpus import Corpus, Settings
+from crosswarp.laboratory.fuzzing.exploring import Exploration, Programs, Told
+from crosswarp.laboratory.fuzzing.places import Place, Workers
+from crosswarp.laboratory.fuzzing.triage import Finding, Triage
+from crosswarp.laboratory.reproducing import fuzzed
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, Cancelled, UsageError
 from crosswarp.matrix.facts import language_table, selection, targets
-from crosswarp.matrix.fuzzing import places
-from crosswarp.matrix.fuzzing.corpus import Corpus, Settings
-from crosswarp.matrix.fuzzing.exploring import Exploration, Programs, Told
-from crosswarp.matrix.fuzzing.places import Place, Workers
-from crosswarp.matrix.fuzzing.triage import Finding, Triage
 from crosswarp.matrix.running.plan import default_jobs
-from crosswarp.reports.commands import edited, placing
+from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
     add_numbers,
@@ -31,7 +33,6 @@ from crosswarp.reports.commands.options import (
     positive,
     target_table,
 )
-from crosswarp.reports.reproducing import fuzzed
 from crosswarp.reports.text import escape
 
 DESCRIPTION = (

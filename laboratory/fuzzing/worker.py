@@ -18,7 +18,9 @@ from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import SUITE_WRONG_VERSIONS, EnvironmentFailed
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.running import process
+from crosswarp.matrix.work import brought
 
+_CELL = "crosswarp.laboratory.cell.fuzzing"
 # For the process to import torch and Triton, and to compile something for each target.
 _BEGINS = 300
 # Beside a program's own limit: its fork, its end.
@@ -70,13 +72,15 @@ class Worker:
             memory_limit_mb=memory_limit_mb,
         )
         spec.write_text(json.dumps(asdict(asked)), "utf-8")
+        # The interpreter may have a crosswarp without the laboratory, or none.
+        links = brought.bring_along(folder / "links", parts=(*brought.PARTS, "laboratory"))
         self._log = folder / "log"
         # A separate folder for its temporary files: it is removed with ours, however the process ends.
         environ = {**process.cell_environ(os.environ, here=here), "TMPDIR": str(folder)}
         with self._log.open("wb") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*process.supervised(), str(python), "-m", "crosswarp.matrix.cell.kinds.fuzzing", str(spec)],
+                    [*process.supervised(), *brought.argv(links, _CELL, python, spec)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environ, cwd=folder,
                     start_new_session=True,
                 )  # fmt: skip
@@ -95,7 +99,7 @@ class Worker:
             if status == SUITE_WRONG_VERSIONS:
                 raise EnvironmentFailed(f"{python}: {log_end}") from None
             raise EnvironmentFailed(
-                f"{python}: {error}:\n{log_end}\nMake `import torch, triton, crosswarp.matrix` work there."
+                f"{python}: {error}:\n{log_end}\nMake `import torch, triton, packaging` work there."
             ) from None
 
     def run(
@@ -106,7 +110,7 @@ class Worker:
         options: Mapping[str, int] = {},
         quick: bool = False,
     ) -> dict[str, Any]:
-        """Returns the process's answer for a program: see `crosswarp.matrix.cell.kinds.fuzzing.executing.Children`.
+        """Returns the process's answer for a program: see `crosswarp.laboratory.cell.fuzzing.executing.Children`.
 
         Args:
             quick: it may share a child with others, and ends with its PTX.

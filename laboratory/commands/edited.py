@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from crosswarp.laboratory.fuzzing import edited_run
+from crosswarp.laboratory.fuzzing.edited_run import EditedRun, EditPlace
+from crosswarp.laboratory.fuzzing.metamorphic import Comparison, EditFinding
+from crosswarp.laboratory.reproducing import edited, fuzzed
 from crosswarp.matrix import versions
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE, UsageError
 from crosswarp.matrix.facts import selection, targets
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.fuzzing import edited_run
-from crosswarp.matrix.fuzzing.edited_run import EditedRun, EditPlace
-from crosswarp.matrix.fuzzing.metamorphic import Comparison, EditFinding
 from crosswarp.matrix.running.plan import Plan, default_jobs
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Prepare
@@ -29,7 +30,6 @@ from crosswarp.reports.commands.options import (
     known_issues,
     target_table,
 )
-from crosswarp.reports.reproducing import edited, fuzzed
 from crosswarp.reports.text import escape
 
 _MODULES_ONLY = (

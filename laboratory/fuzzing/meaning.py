@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswarp.matrix.cell.kinds.fuzzing import data
+from crosswarp.laboratory.cell.fuzzing import data
 
 from .program import BLOCKS, Claim, IllDefined, Program
 from .values import CARRIED, holds

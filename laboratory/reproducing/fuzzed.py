@@ -7,13 +7,13 @@ import inspect
 import re
 from pathlib import Path
 
+from crosswarp.laboratory.cell.fuzzing import data
+from crosswarp.laboratory.fuzzing import costs, triage
+from crosswarp.laboratory.fuzzing.judging import NUMBERS, RESOURCES, SLOW
+from crosswarp.laboratory.fuzzing.program import BLOCKS, Program
+from crosswarp.laboratory.fuzzing.triage import Finding, Shown
+from crosswarp.laboratory.fuzzing.values import CARRIED
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.kinds.fuzzing import data
-from crosswarp.matrix.fuzzing import costs, triage
-from crosswarp.matrix.fuzzing.judging import NUMBERS, RESOURCES, SLOW
-from crosswarp.matrix.fuzzing.program import BLOCKS, Program
-from crosswarp.matrix.fuzzing.triage import Finding, Shown
-from crosswarp.matrix.fuzzing.values import CARRIED
 from crosswarp.reports.reproducing.drafts import LINK
 from crosswarp.reports.text import escape
 

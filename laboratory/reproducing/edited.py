@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from crosswarp.laboratory.fuzzing import ring
+from crosswarp.laboratory.fuzzing.metamorphic import EditFinding
+from crosswarp.laboratory.reproducing import fuzzed
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.matrix.fuzzing import ring
-from crosswarp.matrix.fuzzing.metamorphic import EditFinding
-from crosswarp.reports.reproducing import fuzzed
 from crosswarp.reports.reproducing.reproducer import script
 
 

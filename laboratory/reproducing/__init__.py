@@ -1,0 +1,1 @@
+"""Findings of the laboratory as files to hand on."""
