@@ -184,7 +184,7 @@ def same_public(actual: str, planned: str) -> bool:
         present, other = Version(actual), Version(planned)
     except InvalidVersion:
         return actual == planned
-    return present == other if other.local else present.public == other.public
+    return present == other if other.local else Version(present.public) == Version(other.public)
 
 
 def as_planned(name: str, actual: str, planned: str) -> bool:
