@@ -605,3 +605,9 @@ def test_times_that_are_not_compared(make_record, odd, why):
             timing(make_record, **before), timing(make_record, **after)
         )
         assert change is None and why in note and bool(note) == bool(why)
+
+
+def test_of_more_launches_the_typical_compilation_stands_for_all(launch):
+    before = compiled(launch, 1.0, 2.0, 9.0)
+    for after, slower in (((4.0, 4.0), True), ((3.0, 3.9), False), ((4.0,), True)):
+        assert bool(compile_time.slower(before, compiled(launch, *after))) == slower
