@@ -15,12 +15,14 @@ from packaging.version import Version
 
 from crosswarp.matrix import plain_versions, versions
 from crosswarp.matrix.results import (
+    baseline,
     comparison,
     compile_time,
     launch_time,
     numbers,
     predicted,
     rows,
+    supported,
     windows,
 )
 from crosswarp.matrix.results.described import SELECTION, Described
@@ -611,3 +613,166 @@ def test_of_more_launches_the_typical_compilation_stands_for_all(launch):
     before = compiled(launch, 1.0, 2.0, 9.0)
     for after, slower in (((4.0, 4.0), True), ((3.0, 3.9), False), ((4.0,), True)):
         assert bool(compile_time.slower(before, compiled(launch, *after))) == slower
+
+
+def test_a_supported_range_admits_the_green_releases_alone():
+    draw = random.Random(17)
+    releases = [Version(f"3.{minor}.{patch}") for minor in range(6) for patch in range(2)]
+    for _ in range(300):
+        states = {
+            release: draw.choice(("green", "red", "unknown", "unsupported")) for release in releases
+        }
+        # A minor without a green release counts as a whole; its other patches were not tried.
+        states = {release: state for release, state in states.items() if draw.random() < 0.7}
+        ordered = sorted(states)
+        shuffled = draw.sample(list(states.items()), len(states))
+        found = supported.span(shuffled)
+        green = [release for release in ordered if states[release] == "green"]
+        if not green:
+            assert found == supported.Span("")
+            continue
+        inside = SpecifierSet(found.specifier)
+        assert (found.floor, found.ceiling) == (green[0], green[-1])
+        assert all(release in inside for release in green), (states, found)
+        for release, state in states.items():
+            if state in ("red", "unsupported"):
+                assert release not in inside, (states, found)
+        older = [release for release in ordered if release < green[0]]
+        newer = [release for release in ordered if release > green[-1]]
+        assert not any(release in inside for release in older + newer)
+        assert (Version("9.0") in inside) == (not newer) and Version("1.0") not in inside
+        assert found.below == ((older[-1], states[older[-1]]) if older else None)
+        assert found.above == ((newer[0], states[newer[0]]) if newer else None)
+        assert found.inside == tuple(
+            release for release in ordered if states[release] == "unknown" and release in inside
+        )
+        assert found.holes == tuple(
+            release
+            for release in ordered
+            if green[0] < release < green[-1] and states[release] in ("red", "unsupported")
+        )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "missing", "short", "state"),
+    [
+        (["pass"], 0, False, "green"), (["pass", "unsupported"], 0, False, "green"),
+        (["unsupported"], 0, False, "unsupported"),
+        (["pass", "crash"], 0, False, "red"), (["pass", "crash"], 1, True, "red"),
+        (["pass", "not-run"], 0, False, "unknown"),
+        (["pass"], 1, False, "unknown"), (["pass"], 0, True, "unknown"), ([], 0, False, "unknown"),
+    ],
+)  # fmt: skip
+def test_the_state_of_a_release(make_record, outcomes, missing, short, state):
+    records = [make_record(case=str(at), outcome=outcome) for at, outcome in enumerate(outcomes)]
+    expected = {supported._item(record) for record in records}
+    expected |= {("sm_90", "compile", "softmax", f"more {at}") for at in range(missing)}
+    release = supported.Release(Version("3.2.0"), None, ("triton-3.2.0",))
+    measured = supported._measured(release, records, expected, short)
+    assert measured.state == state
+    assert measured.missing == missing + outcomes.count("not-run")
+    assert len(measured.red) == outcomes.count("crash")
+
+
+def test_columns_that_planned_more_than_any_has(make_record):
+    records = [make_record(case=case) for case in ("a", "b", "*")]
+    planned = {
+        ("one", "compile"): 2,
+        ("two", "compile"): 3,
+        ("three", "emulate"): 1,
+        ("four", "emulate"): 0,
+    }
+    assert supported.short(records, planned) == {"two", "three"}
+
+
+def test_a_baseline_returns_what_a_comparison_needs(make_record, tmp_path):
+    from crosswarp.matrix.cell.protocol import DROPPED
+
+    noted = {
+        "kernel": "_k",
+        "num_warps": 4,
+        "registers": 32,
+        "shared": 0,
+        "stack": None,
+        "spills": 3,
+        "exchanges": 2,
+    }
+    timing = {
+        "median": 1.23456,
+        "low": 1.0,
+        "high": 2.0,
+        "bytes": 10,
+        "of_copy": 0.5,
+        "alone": True,
+        "more": 1,
+    }
+    records = [
+        make_record(
+            case="a",
+            resources={"launches": [noted, {**noted, "registers": 40}], "other": 1},
+            shims=("z", "b"),
+        ),
+        make_record(
+            case="b",
+            outcome="crash",
+            fingerprint="f",
+            message="m",
+            seconds=3.0,
+            resources={"launches": [noted]},
+        ),
+        make_record(case="c", reason=DROPPED, config="x"),
+        make_record(case="d", reason="another", resources={"timing": timing}),
+        make_record(case="e", resources={"timing": {**timing, "alone": 1, "host_bound": True}}),
+        make_record(case="f", resources={"timing": {**timing, "low": True}}),
+        make_record(case="a", mode="shimmed", versions={"triton": "3.2.0", "odd": None}),
+        make_record(case="a", column="main", target="gfx942", outcome="unsupported"),
+    ]  # fmt: skip
+    baseline.write(tmp_path / "b.json", records)
+    read = {
+        (record.column, record.mode, record.case): record
+        for record in baseline.read(tmp_path / "b.json")
+    }
+    assert len(read) == len(records)
+
+    def of(case, column="triton-3.2.0", mode="bare"):
+        return read[column, mode, case]
+
+    kept = {name: value for name, value in noted.items() if value is not None}
+    first, second = of("a").resources["launches"]
+    assert {name: value for name, value in first.items() if value is not None} == kept
+    assert (
+        second["registers"] == 40
+        and of("a").shims == ("b", "z")
+        and "other" not in of("a").resources
+    )
+    assert (of("b").fingerprint, of("b").message, of("b").seconds, of("b").resources) == (
+        "f",
+        "",
+        0.0,
+        {},
+    )
+    assert (of("c").reason, of("c").config, of("d").reason) == (DROPPED, "x", "")
+    assert of("d").resources["timing"] == {
+        "median": 1.235, "low": 1.0, "high": 2.0, "bytes": 10.0, "of_copy": 0.5, "alone": True, "host_bound": False,
+    }  # fmt: skip
+    late = of("e").resources["timing"]
+    assert (late["alone"], late["host_bound"]) == (False, True) and of("f").resources == {}
+    assert of("a", mode="shimmed").versions == of("b").versions == {"triton": "3.2.0"}
+    assert of("a", "main").versions == {} and of("a", "main").outcome == "unsupported"
+    table = baseline.Table(json.loads((tmp_path / "b.json").read_text()))
+    assert [record.column for record in table.records("main")] == ["main"]
+    assert sum(entry.cells for entry in table.entries) == len(records)
+    assert not any(record.resources for record in table.records(brief=True))
+
+
+def test_a_baseline_with_a_part_anew(make_record):
+    old = [make_record(case=case, kernel=kernel) for kernel in ("a", "b") for case in ("x", "y")]
+    new = [make_record(case="x", kernel="a", outcome="crash")]
+    for all_cases, left in ((True, ["bx", "by", "ax"]), (False, ["ay", "bx", "by", "ax"])):
+        made = baseline.onto(old, new, all_cases)
+        assert [record.kernel + record.case for record in made] == left and made[-1].red
+    for name in ("column", "target", "lane", "mode"):
+        other = [
+            replace(new[0], **{name: {"lane": "emulate", "mode": "shimmed"}.get(name, "other")})
+        ]
+        assert len(baseline.onto(old, other)) == 5

@@ -441,3 +441,109 @@ def test_a_run_that_goes_on_is_left_alone_and_its_writing_does_not_stop_a_reader
             writer.note(1, "", "while it writes")
             with Store(path, read_only=True) as reader:
                 assert reader.run().status == "running"
+
+
+def test_what_a_run_stores_comes_back_and_goes_with_it(path, make_record):
+    """Two runs with other values in each table: each is read by itself, and one is removed without the other."""
+    environments = [
+        store_module.Environment("a", "l", "ready", "m", {"triton": "1", "torch": None}, ("x>=1",), 1.5, ("y",)),
+        store_module.Environment("b", "", "failed", "", {}, (), 0.0),
+    ]  # fmt: skip
+    place = ("sm_90", "compile", "bare", "softmax")
+
+    def fill(store, number):
+        run = store.begin(["run", str(number)], {"columns": ["a", "b"]}, "2026-01-01", path.parent)
+        for environment in environments[:number]:
+            store.environment(run, environment)
+        store.session(run, "a", "compile", {"triton": str(number)}, number)
+        store.session(run, "a", "compile", {"triton": str(number)}, 10 + number)
+        store.target(run, "a", "sm_90", True, "")
+        store.target(run, "a", "gfx942", False, f"too old {number}")
+        store.cells(
+            run, [make_record(column=column, seconds=number, message="m") for column in "ba"]
+        )
+        store.keys(run, "a", {place: f"key {number}"})
+        store.take(run, "a", {"item": 1})
+        store.note(run, "a", f"note {number}")
+        store.note(run, "", "problem", "problem")
+        return run
+
+    def read(store, run, number):
+        assert store.run(run).argv == ("run", str(number)) and store.run(run).plan == {
+            "columns": ["a", "b"]
+        }
+        assert (store.run(run).started, store.run(run).work) == (
+            "2026-01-01",
+            str(path.parent.absolute()),
+        )
+        assert store.environments(run) == environments[:number]
+        assert store.sessions(run) == {("a", "compile"): {"triton": str(number)}}
+        assert store.planned(run) == {("a", "compile"): 10 + number}
+        assert store.targets(run) == {
+            ("a", "sm_90"): (True, ""),
+            ("a", "gfx942"): (False, f"too old {number}"),
+        }
+        assert store.unsupported_targets(run) == [("a", "gfx942", f"too old {number}")]
+        assert store.columns(run) == ["b", "a"] and store.kernels(run) == ["softmax"]
+        assert [(record.column, record.seconds) for record in store.records(run)] == [
+            ("b", number),
+            ("a", number),
+        ]
+        assert [record.column for record in store.records(run, "a")] == ["a"]
+        assert {record.message for record in store.records(run, brief=True)} == {""}
+        assert store.counts(run)[("a", *place, "pass")] == 1 and store.counts(run).total() == 2
+        assert store.keys_of(run) == {("a", *place): f"key {number}"}
+        assert store.taken(run) == {("a", "item"): 1}
+        assert [(note.column, note.kind, note.text) for note in store.notes(run)] == [
+            ("a", "note", f"note {number}"), ("", "problem", "problem"),
+        ]  # fmt: skip
+
+    with Store(path) as store:
+        assert (fill(store, 1), fill(store, 2)) == (1, 2)
+        read(store, 1, 1), read(store, 2, 2)
+        assert [run.id for run in store.runs()] == [2, 1] and store.run().id == 2
+        assert store.newest_of_coordinates() == {1, 2} and store.newest_with_keys("b") == set()
+        assert (
+            store.with_keys("a", {"key 1": ("x",)}) == {("x",): 1}
+            and store.with_keys("b", {"key 1": ("x",)}) == {}
+        )
+        store.finish(1, "done", 3, "2026-01-02")
+        ended, going = store.run(1), store.run(2)
+        assert (ended.status, ended.exit_code, ended.finished) == ("done", 3, "2026-01-02")
+        assert (going.status, going.exit_code, going.finished) == ("running", None, None)
+        before = store.size
+        store.remove(2)
+        read(store, 1, 1)
+        for table in store_module.OF_A_RUN:
+            assert (
+                store._db.execute(f"SELECT count(*) FROM {table} WHERE run = 2").fetchone()[0] == 0
+            )
+        with pytest.raises(UsageError, match="has no run 2"):
+            store.run(2)
+        assert before > 0 and store.cut_off() == []
+
+
+def test_nothing_of_a_transaction_that_fails_is_stored(path):
+    with Store(path) as store:
+        run = store.begin([], {})
+        with pytest.raises(KeyError), store.together():
+            store.note(run, "", "first")
+            raise KeyError
+        assert store.notes(run) == []
+        with store.together():
+            store.note(run, "", "second")
+        assert [note.text for note in store.notes(run)] == ["second"]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("database or disk is full", "free space"), ("disk I/O error", "free space"),
+        ("database is locked", "Wait for"),
+        ("attempt to write a readonly database", "Change its rights"), ("file is not a database", "Move it away"),
+        ("database disk image is malformed", "Move it away"), ("something else", "Check the path"),
+    ],
+)  # fmt: skip
+def test_each_error_has_its_advice(text, advice):
+    assert advice in store_module._what_to_do(sqlite3.OperationalError(text))
+    assert "Change its rights" in store_module._what_to_do(PermissionError("x"))
