@@ -130,24 +130,24 @@ def at_hand(options: argparse.Namespace) -> Here:
 
 def words(options: argparse.Namespace) -> list[str]:
     """The same selection without its columns, as options with every glob resolved, for other machines."""
-    found = asked(options)
+    wanted = asked(options)
     chosen = {
-        "targets": (options.targets, found.targets),
-        "lanes": (options.lanes or found.emulates, found.lanes),
-        "modes": (options.modes, found.modes),
+        "targets": (options.targets, wanted.targets),
+        "lanes": (options.lanes or wanted.emulates, wanted.lanes),
+        "modes": (options.modes, wanted.modes),
         # All of a suite stay "*": the list would be long, and is the same.
-        "kernels": (found.kernels != ("*",), found.kernels),
-        "cases": (options.cases, found.cases),
+        "kernels": (wanted.kernels != ("*",), wanted.kernels),
+        "cases": (options.cases, wanted.cases),
     }
     texts = {name: ",".join(names) for name, (given, names) in chosen.items() if given}
     # As they were written: another machine has its checkout elsewhere.
     for name in ("suite", "main", "nightly_index", "columns_file", "targets_file", "issues_file"):
         if getattr(options, name):
             texts[name.replace("_", "-")] = str(getattr(options, name))
-    flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(found, name)]
+    flags = [f"--{name}" for name in ("sanitize", "estimate", "batch") if getattr(wanted, name)]
     flags += ["--all-cases"] if options.all_cases else []
-    flags += ["--sample", str(found.sample)] if found.sample else []
-    flags += ["--warps", ",".join(map(str, found.warps))] if found.warps else []
+    flags += ["--sample", str(wanted.sample)] if wanted.sample else []
+    flags += ["--warps", ",".join(map(str, wanted.warps))] if wanted.warps else []
     # The settings are in the other machine's checkout as well.
     flags += [word for glob in getattr(options, "xfail", ()) for word in ("--xfail", glob)]
     for name in ("baseline", "fail_on"):

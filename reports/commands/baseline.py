@@ -35,19 +35,19 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     with Store(options.store, read_only=True) as store:
-        one = store.run(options.run)
-        records = store.records(one.id)
+        stored = store.run(options.run)
+        records = store.records(stored.id)
     if not records:
-        raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+        raise UsageError(f"run {stored.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     if options.onto is not None:
-        chosen = one.described.selection
+        chosen = stored.described.selection
         all_cases = chosen["cases"] == ["*"] and not chosen["left_out"]
         records = baseline.onto(baseline.read(options.onto), records, all_cases)
     baseline.write(options.file, records)
     columns = len({record.column for record in records})
     name = escape.terminal(str(options.file))
-    print(f"{name}: {len(records)} cells of {columns} columns, run {one.id}")
-    if one.status != "finished":
-        status = escape.line(one.status, 200)
+    print(f"{name}: {len(records)} cells of {columns} columns, run {stored.id}")
+    if stored.status != "finished":
+        status = escape.line(stored.status, 200)
         print(f"This run is not whole: {status}. What it lacks will be new to every diff.")
     return 0

@@ -162,21 +162,21 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def _wrong_end(column: str, error: WrongEnd, seen: Mapping[str, Seen]) -> CrosswarpError:
-    found = seen[column]
+    result = seen[column]
     option = "--good" if error.position == 0 else "--bad"
-    verb = "" if found.answer == "cannot say" else "is "
+    verb = "" if result.answer == "cannot say" else "is "
     message = (
-        f"{column} was to be {option[2:]}; it {verb}{found.answer} ({found.why})\n"
-        f"Name another with {option}, or look closer: crosswarp report --run {found.run}"
+        f"{column} was to be {option[2:]}; it {verb}{result.answer} ({result.why})\n"
+        f"Name another with {option}, or look closer: crosswarp report --run {result.run}"
     )
-    failed = found.answer == "cannot say" and found.environment
+    failed = result.answer == "cannot say" and result.environment
     return EnvironmentFailed(message) if failed else UsageError(message)
 
 
 def _text(
     options: argparse.Namespace,
     ids: Sequence[str],
-    found: Found,
+    result: Found,
     seen: Mapping[str, Seen],
     known: Sequence[Issue],
     is_fixed: bool,
@@ -185,15 +185,15 @@ def _text(
     if options.case != "*":
         what += f", cases {options.case}"
     rows = [
-        [one.run, escape.line(column, 30), one.answer, escape.line(one.why, 30)]
-        for column, one in ((ids[at], seen[ids[at]]) for at, _ in found.asked)
+        [step.run, escape.line(column, 30), step.answer, escape.line(step.why, 30)]
+        for column, step in ((ids[at], seen[ids[at]]) for at, _ in result.asked)
     ]
-    bad = seen[ids[found.first_bad]]
+    bad = seen[ids[result.first_bad]]
     parts = [
         fill("", escape.line(f"{what}: good on {ids[0]}, bad on {ids[-1]}")),
         tabulate(rows, ["run", "release", "verdict", "seen"], disable_numparse=True),
-        "\n".join([*_conclusion(ids, found, is_fixed), *trials.cause(bad.red, known, options)]),
-        *_remarks(ids, found, seen),
+        "\n".join([*_conclusion(ids, result, is_fixed), *trials.cause(bad.red, known, options)]),
+        *_remarks(ids, result, seen),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -201,26 +201,26 @@ def _text(
 def _export(
     options: argparse.Namespace,
     ids: Sequence[str],
-    found: Found,
+    result: Found,
     seen: Mapping[str, Seen],
     known: Sequence[Issue],
     is_fixed: bool,
 ) -> str:
-    tried = {at for at, _ in found.asked}
+    tried = {at for at, _ in result.asked}
     return _json({
         **_asked_for(options),
         "looked_for": "first good" if is_fixed else "first bad",
         # From the good end to the bad one.
         "releases": list(ids),
-        "last_good": ids[found.last_good],
-        "first_bad": ids[found.first_bad],
-        "cannot_say": [ids[at] for at in found.between],
+        "last_good": ids[result.last_good],
+        "first_bad": ids[result.first_bad],
+        "cannot_say": [ids[at] for at in result.between],
         "not_tried": [name for at, name in enumerate(ids) if at not in tried],
         "asked": [
             {"run": seen[ids[at]].run, "release": ids[at], "answer": answer, "why": seen[ids[at]].why}
-            for at, answer in found.asked
+            for at, answer in result.asked
         ],
-        "red": _red(seen[ids[found.first_bad]]),
+        "red": _red(seen[ids[result.first_bad]]),
     })  # fmt: skip
 
 
@@ -239,9 +239,9 @@ def _json(document: Mapping[str, object]) -> str:
     return escape.document(clean(document))
 
 
-def _conclusion(ids: Sequence[str], found: Found, is_fixed: bool) -> list[str]:
-    good, bad = ids[found.last_good], ids[found.first_bad]
-    between = [ids[at] for at in found.between]
+def _conclusion(ids: Sequence[str], result: Found, is_fixed: bool) -> list[str]:
+    good, bad = ids[result.last_good], ids[result.first_bad]
+    between = [ids[at] for at in result.between]
     if is_fixed:
         text = f"First good: {good}. {bad} is the last bad one"
     else:
@@ -251,13 +251,13 @@ def _conclusion(ids: Sequence[str], found: Found, is_fixed: bool) -> list[str]:
     return [fill("", escape.line(f"{text}."))]
 
 
-def _remarks(ids: Sequence[str], found: Found, seen: Mapping[str, Seen]) -> list[str]:
+def _remarks(ids: Sequence[str], result: Found, seen: Mapping[str, Seen]) -> list[str]:
     lines = []
-    end, first = seen[ids[-1]], seen[ids[found.first_bad]]
-    causes = [{cause_of(record).symptom for record in one.red} for one in (first, end)]
+    end, first = seen[ids[-1]], seen[ids[result.first_bad]]
+    causes = [{cause_of(record).symptom for record in side.red} for side in (first, end)]
     if not causes[0] & causes[1]:
         lines.append(f"{ids[-1]} fails in another way: {end.why}. There is more than one cause.")
-    tried = {at for at, _ in found.asked}
+    tried = {at for at, _ in result.asked}
     left = [name for at, name in enumerate(ids) if at not in tried]
     if left:
         lines.append(f"Not tried: {', '.join(left)}.")

@@ -62,13 +62,15 @@ class Blamed:
     @property
     def axes(self) -> list[str]:
         """Those on which the columns differ."""
-        return [one.axis for one in self.found.swapped]
+        return [swap.axis for swap in self.found.swapped]
 
     @property
     def exit_code(self) -> int:
         if self.found.answered:
             return EXIT_EXPECTED
-        return EXIT_ENVIRONMENT if any(one.failed for one in self.tried) else EXIT_UNEXPECTED
+        return (
+            EXIT_ENVIRONMENT if any(attempt.failed for attempt in self.tried) else EXIT_UNEXPECTED
+        )
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +102,7 @@ def _column(table: Sequence[Column], text: str) -> Column:
     name = f"triton-{text}" if text[:1].isdigit() else text
     chosen = columns.choose(table, [name])
     if len(chosen) > 1:
-        raise UsageError(f'"{text}" is {", ".join(one.id for one in chosen)}. Name one.')
+        raise UsageError(f'"{text}" is {", ".join(column.id for column in chosen)}. Name one.')
     if chosen[0].resolver:
         raise UsageError(
             f'"{text}" pins no versions that could be swapped. Name the release that it stands for, or a column beside '
@@ -207,12 +209,12 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
     ]
     rows = [
         [
-            one.run or "",
-            "\n".join([_made(one.taken, blamed.axes), column_id(one.column)]),
-            one.answer,
-            escape.line(one.why, 30),
+            attempt.run or "",
+            "\n".join([_made(attempt.taken, blamed.axes), column_id(attempt.column)]),
+            attempt.answer,
+            escape.line(attempt.why, 30),
         ]
-        for one in blamed.tried
+        for attempt in blamed.tried
     ]
     paragraphs = [
         fill("", escape.line(f"{what}: good on {good.column.id} (A), bad on {bad.column.id} (B)")),
@@ -223,9 +225,12 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
         ),
     ]
     paragraphs += [
-        wrapped(f"{one.column or _made(one.taken, blamed.axes)}: cannot be installed", one.failed)
-        for one in blamed.tried
-        if one.failed
+        wrapped(
+            f"{attempt.column or _made(attempt.taken, blamed.axes)}: cannot be installed",
+            attempt.failed,
+        )
+        for attempt in blamed.tried
+        if attempt.failed
     ]
     return "\n\n".join(paragraphs) + "\n"
 
@@ -244,33 +249,33 @@ def _made(from_bad: Combination, axes: Sequence[str]) -> str:
 
 
 def _conclusion(blamed: Blamed) -> str:
-    found, good, bad = blamed.found, blamed.good, blamed.bad
-    names = _names(found.axes)
-    if found.verdict == "carries" and len(blamed.axes) == 1:
+    result, good, bad = blamed.found, blamed.good, blamed.bad
+    names = _names(result.axes)
+    if result.verdict == "carries" and len(blamed.axes) == 1:
         return f"{names} carries it: of the four, nothing else differs."
-    if found.verdict == "carries":
-        (axis, *others) = found.axes
+    if result.verdict == "carries":
+        (axis, *others) = result.axes
         text = (
             f"{NAMES[axis]} carries it: A with {NAMES[axis]} {bad.versions[axis]} is bad, and B with "
             f"{NAMES[axis]} {good.versions[axis]} is good."
         )
         return text + (f" The same is so of {_names(others)}." if others else "")
-    if found.verdict == "enough":
-        each = "Each of " if len(found.axes) > 1 else ""
+    if result.verdict == "enough":
+        each = "Each of " if len(result.axes) > 1 else ""
         text = f"{each}{names} by itself makes A bad."
-        still_bad = [one.axis for one in found.swapped if one.alone == one.without == "bad"]
+        still_bad = [swap.axis for swap in result.swapped if swap.alone == swap.without == "bad"]
         if still_bad:
             text += f" B is bad without {_names(still_bad, 'or')} too: it has more than one cause."
         return text
-    if found.verdict == "together":
-        if found.whole:
-            pair = "the pair" if len(found.axes) == 2 else "all of them together"
+    if result.verdict == "together":
+        if result.whole:
+            pair = "the pair" if len(result.axes) == 2 else "all of them together"
             return f"Only {pair} carries it, {names}: none by itself makes A bad, and B is good without any one."
         text = "Only several together carry it: none by itself makes A bad."
-        return text + (f" B is good without {_names(found.axes, 'or')}." if found.axes else "")
-    if found.verdict == "needed":
-        has, it = ("has", "it") if len(found.axes) == 1 else ("have", "any one of them")
-        unknown = [one.axis for one in found.swapped if one.alone == "cannot say"]
+        return text + (f" B is good without {_names(result.axes, 'or')}." if result.axes else "")
+    if result.verdict == "needed":
+        has, it = ("has", "it") if len(result.axes) == 1 else ("have", "any one of them")
+        unknown = [swap.axis for swap in result.swapped if swap.alone == "cannot say"]
         return (
             f"{names} {has} a part: B is good without {it}. "
             f"Whether {_names(unknown, 'or')} by itself makes A bad is not known."

@@ -108,10 +108,10 @@ def _costs(options: argparse.Namespace, plan: Plan) -> dict[str, float | None]:
     """Seconds of one process, by column, as the store says or the records of what a run costs."""
     with ExitStack() as opened:
         store = opened.enter_context(Store(options.store)) if options.store.is_file() else None
-        found = estimate.estimate(plan, store, costs.load(), {}, 0)
+        estimated = estimate.estimate(plan, store, costs.load(), {}, 0)
     return {
         column.column: None if column.seconds is None else column.seconds * plan.jobs
-        for column in found.columns
+        for column in estimated.columns
     }
 
 

@@ -36,7 +36,7 @@ def add_fail_on(parser: argparse._ActionsContainer) -> None:
 
 def failing(pairs: Iterable[Pair], wanted: Sequence[FailOn]) -> int:
     """How many of the pairs are what `--fail-on` names."""
-    return sum(any(one.met_by(pair) for one in wanted) for pair in pairs)
+    return sum(any(condition.met_by(pair) for condition in wanted) for pair in pairs)
 
 
 def _read(text: str) -> FailOn:

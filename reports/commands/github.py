@@ -185,8 +185,8 @@ def _comment(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -
     choose = f'.[] | select(.body | startswith("{mark}")) | .id'
     before = _gh("api", "--paginate", comments, "--jq", choose).split()
     if before and before[0].isdecimal():
-        one = f"repos/{{owner}}/{{repo}}/issues/comments/{before[0]}"
-        _gh("api", "--method", "PATCH", one, "--field", f"body=@{path}", "--silent")
+        address = f"repos/{{owner}}/{{repo}}/issues/comments/{before[0]}"
+        _gh("api", "--method", "PATCH", address, "--field", f"body=@{path}", "--silent")
     else:
         _gh("api", "--method", "POST", comments, "--field", f"body=@{path}", "--silent")
     print(f"{'updated' if before else 'posted'} the comment on #{options.pull_request}")

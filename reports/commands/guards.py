@@ -120,8 +120,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     left_out = [*asked.left_out, *(selection.split(options.exclude) if options.exclude else [])]
     table = column_table(options)
     releases = sorted(language_table.load(), key=versions.sort_key)
-    found = guards.find(asked.folder, releases, left_out)
-    chosen = _chosen(found.guards, options.guards)
+    listed = guards.find(asked.folder, releases, left_out)
+    chosen = _chosen(listed.guards, options.guards)
     trials: list[Trial] = []
     places: list[tuple[str, str]] = []
     known = known_issues(options)
@@ -137,17 +137,17 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )  # fmt: skip
         for column, prepare in chosen_columns:
             trials += library_guards.ask(
-                prepare(column), column.id, planned, asked.folder, found.guards, chosen, known,
+                prepare(column), column.id, planned, asked.folder, listed.guards, chosen, known,
                 here=bool(options.here), say=_say,
             )  # fmt: skip
             places += [(column.id, target) for target in on]
     answered = answers(
-        [guard for guard in found.guards if guard.id in set(chosen)], chosen if running else (), trials, places
+        [guard for guard in listed.guards if guard.id in set(chosen)], chosen if running else (), trials, places
     )  # fmt: skip
     report = guards_text.Report(
-        asked.name, answered, found.unreadable,
-        found.files - found.left, releases, options.lane if running else "", len(trials),
-        {one.id: one for one in known},
+        asked.name, answered, listed.unreadable,
+        listed.files - listed.left, releases, options.lane if running else "", len(trials),
+        {issue.id: issue for issue in known},
     )  # fmt: skip
     _write(report, options)
     return EXIT_EXPECTED
@@ -176,24 +176,24 @@ def _asked(options: argparse.Namespace) -> _Asked:
 
 
 def _release(file: LibraryFile, text: str) -> Library:
-    named = [one for one in file.library if text in (one.id, one.name)]
+    named = [library for library in file.library if text in (library.id, library.name)]
     if not named:
-        names = dict.fromkeys(one.name for one in file.library)
+        names = dict.fromkeys(library.name for library in file.library)
         raise UsageError(
             f"{text}: there is no such folder, and no such library in libraries.toml. Name the folder that holds the "
             f"library, or one of: {', '.join(names)}."
         )
-    return max(named, key=lambda one: versions.sort_key(one.release))
+    return max(named, key=lambda library: versions.sort_key(library.release))
 
 
-def _chosen(found: Sequence[Guard], wanted: Sequence[str] | None) -> list[str]:
+def _chosen(listed: Sequence[Guard], wanted: Sequence[str] | None) -> list[str]:
     if not wanted:
-        return [one.id for one in found]
+        return [guard.id for guard in listed]
     globs = selection.split(wanted)
     for glob in globs:
-        if not any(_is(one, glob) for one in found):
+        if not any(_is(guard, glob) for guard in listed):
             raise UsageError(f'--guards: "{glob}" is no guard of it. --list tells which there are.')
-    return [one.id for one in found if any(_is(one, glob) for glob in globs)]
+    return [guard.id for guard in listed if any(_is(guard, glob) for glob in globs)]
 
 
 def _is(guard: Guard, glob: str) -> bool:
@@ -206,7 +206,7 @@ def _columns(options: argparse.Namespace, table: Sequence[Column]) -> list[tuple
     if options.here:
         # Not resolved: an environment's interpreter is a link to another's.
         looked = [here.look(python) for python in options.here]
-        return [(one.column, one) for one in looked]
+        return [(environment.column, environment) for environment in looked]
     check_work(options.work)
     prepare = placing.builder(options, _say)
     chosen = placing.chosen(options) or columns.published(table)

@@ -152,13 +152,13 @@ def _environments(
     built = placing.chosen(options)
     pythons = list(options.here)
     if not pythons and not built:
-        found = here.python_at_hand(os.environ)
-        if found is None:
+        interpreter = here.python_at_hand(os.environ)
+        if interpreter is None:
             raise UsageError(
                 "there is no Triton here. Name an interpreter that has torch and Triton (--here PYTHON), or have an "
                 f"environment built (--triton {columns.NEWEST}; 3 to 5 GB)."
             )
-        pythons = [found]
+        pythons = [interpreter]
     return [here.glance(python) for python in pythons], built
 
 
@@ -180,7 +180,7 @@ class _Command:
     def write(self) -> int:
         """Have each torch write the kernels; 0 where there are some."""
         if self.options.torch:
-            at_hand: Sequence[here.Here] = [here.glance(one) for one in self.options.torch]
+            at_hand: Sequence[here.Here] = [here.glance(path) for path in self.options.torch]
             built: Sequence[columns.Column] = []
         else:
             at_hand, built = self.at_hand[:1], [] if self.at_hand else self.built[:1]
@@ -243,10 +243,12 @@ class _Command:
 
     def each(self) -> Iterator[tuple[Plan, Prepare, str]]:
         """A plan for each environment, what prepares it, and the name of the folder for what it writes."""
-        for one in self.at_hand:
+        for environment in self.at_hand:
             # It has no lock; the first one on its path may be another build of the same version.
-            key = inductor.key(str(one.python), one.found, os.environ.get("PYTHONPATH", ""))
-            yield replace(self.plan, columns=(one.column,)), one, key
+            key = inductor.key(
+                str(environment.python), environment.found, os.environ.get("PYTHONPATH", "")
+            )
+            yield replace(self.plan, columns=(environment.column,)), environment, key
         for column in self.built:
             builder = placing.builder(self.options)
             pair = {"torch": column.torch or "", "triton": column.triton or ""}

@@ -41,8 +41,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             f"{there} holds settings already. Change those, or see with --print what would be written."
         )
-    found = finding.find(folder, column_table(options))
-    made = finding.text(found)
+    facts = finding.find(folder, column_table(options))
+    made = finding.text(facts)
     if options.only:
         print(escape.terminal(made), end="")
         return 0
@@ -55,24 +55,24 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         raise UsageError(
             f"{path}: {error.strerror or error}. Name a checkout that can be written."
         ) from None
-    for line in found.notes:
+    for line in facts.notes:
         print(escape.terminal(line))
-    print(escape.terminal(f"{path} is written. {_next(found, options)}"))
+    print(escape.terminal(f"{path} is written. {_next(facts, options)}"))
     return 0
 
 
-def _next(found: Finding, options: argparse.Namespace) -> str:
+def _next(facts: Finding, options: argparse.Namespace) -> str:
     """The next steps with the findings, and what each needs."""
-    if not found.tests:
-        checked = f", crosswarp check {found.kernels[0]}" if found.kernels else ""
+    if not facts.tests:
+        checked = f", crosswarp check {facts.kernels[0]}" if facts.kernels else ""
         where = "" if options.path == Path(".") else f" {options.path}"
         return (
             f"There are no tests for `crosswarp test` to run. Next: crosswarp lint{where}{checked}"
         )
-    if not found.columns:
+    if not facts.columns:
         return "So crosswarp test has no column yet. Next: crosswarp test --triton newest"
     cost = costs.load().environment.megabytes / 1000
     return (
-        f"crosswarp test builds an environment for each column: {found.columns} times about {cost:.1f} GB. "
+        f"crosswarp test builds an environment for each column: {facts.columns} times about {cost:.1f} GB. "
         "Next: crosswarp test --triton newest, then crosswarp test"
     )

@@ -43,12 +43,12 @@ def texts(options: argparse.Namespace, shown: View, known: Sequence[Issue]) -> l
     done: dict[Wanted, Compiled] = {}
     entries = []
     with progress() as bar:
-        for one in chosen(steps, options.ir_at_most):
-            sides = [one.on(column) for column in (one.before, one.after)]
+        for step in chosen(steps, options.ir_at_most):
+            sides = [step.on(column) for column in (step.before, step.after)]
             for wanted in sides:
                 if wanted not in done:
                     done[wanted] = _compiled(wanted, options.work, pythons, suite, bar)
-            entries.append(Entry(one, *(done[wanted] for wanted in sides)))
+            entries.append(Entry(step, *(done[wanted] for wanted in sides)))
     return entries
 
 

@@ -57,17 +57,17 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.new or options.run:
             raise UsageError("--baseline is looked at as a whole. Leave out --new and --run.")
         name, records = options.baseline.name, baseline.read(options.baseline)
-        found = proofs(records, known)
+        proved = proofs(records, known)
     else:
         by_kernel = ByKernel(known)
         with opened_store(options) as store:
             shown = view(store, by_kernel, options.run, brief=not options.new)
         name, records = shown.run.name, list(shown.records)
-        found = of_verdict(records, shown.verdict, by_kernel)
+        proved = of_verdict(records, shown.verdict, by_kernel)
         if options.new:
             made = escape.terminal("\n".join(drafts(shown, known)))
             print(made or "# Nothing is red that no known issue explains.\n", end="")
             return 0
-    text = FORMATS[options.format](found, list(columns_of(records)), name)
+    text = FORMATS[options.format](proved, list(columns_of(records)), name)
     colour.show_as(options.format, text)
-    return 1 if any(one.verdict == "contradicted" for one in found) else 0
+    return 1 if any(proof.verdict == "contradicted" for proof in proved) else 0

@@ -92,13 +92,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         ended = _run(options, argv, file)
     with Store(options.store, read_only=True) as store:
         records, facts = newest(store, library_ops.identity())
-    found = library_ops.cells(records, file.library)
+    cells = library_ops.cells(records, file.library)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / PAGE).write_text(page(found, file, facts), encoding="utf-8")
+        (options.out / PAGE).write_text(page(cells, file, facts), encoding="utf-8")
         print(options.out / PAGE)
-    verdict = library_ops.judge(found, file.cause)
-    print(summary(found, verdict, facts), end="")
+    verdict = library_ops.judge(cells, file.cause)
+    print(summary(cells, verdict, facts), end="")
     return exit_code(ended, verdict)
 
 
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
     listed = _columns(options, table)
     with Store(options.store) as store, progress() as shown:
         if options.resume:
-            listed = [one for one in listed if not complete(store, one, chosen, on, modes)]
+            listed = [column for column in listed if not complete(store, column, chosen, on, modes)]
             if not listed:
                 shown.say("Nothing has changed since these columns were run.")
                 return 0
@@ -173,9 +173,9 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
     configurations = library_ops.CONFIGURATIONS
     outdated: set[str] = set()
     waiting: dict[str, Record] = {}
-    for one in store.runs():
+    for stored in store.runs():
         fresh = []
-        for record in store.records(one.id):
+        for record in store.records(stored.id):
             if record.outcome == "not-run":
                 waiting.setdefault(record.id, record)
             elif record.id not in seen:
@@ -183,11 +183,11 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
         if not fresh:
             continue
         if not dates:
-            configurations = one.plan.get("configurations", configurations)
-        dates.append(str(day(one.started) or "on an unknown day"))
+            configurations = stored.plan.get("configurations", configurations)
+        dates.append(str(day(stored.started) or "on an unknown day"))
         records += fresh
         seen.update(record.id for record in fresh)
-        if one.plan.get("identity") != identity:
+        if stored.plan.get("identity") != identity:
             outdated.update(r.column for r in fresh if r.mode == "shimmed" and not r.config)
     # A test that did not run hides no measurement; a whole column without one has a `*`.
     done = {record.column for record in records}
@@ -213,12 +213,12 @@ def complete(
     identity = library_ops.identity()
     known: set[tuple[str, ...]] = set()
     here: set[tuple[str, ...]] = set()
-    for one in store.runs():
-        for cell in library_ops.cells(store.records(one.id), chosen):
+    for stored in store.runs():
+        for cell in library_ops.cells(store.records(stored.id), chosen):
             if cell.op in ("*", "import"):
                 continue
             known.add((cell.library.id, cell.op))
-            if cell.column != column.id or one.plan.get("identity") != identity:
+            if cell.column != column.id or stored.plan.get("identity") != identity:
                 continue
             for record in (cell.bare, cell.shimmed):
                 if record is not None and record.outcome != "not-run":
@@ -227,7 +227,7 @@ def complete(
     return bool(wanted) and wanted <= here
 
 
-def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
+def summary(known: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     lines = []
     for title, cells in (
         ("Passes without compat and fails with it", verdict.broken),
@@ -245,10 +245,10 @@ def summary(found: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
         lines.append(
             f"Run before the last change here: {', '.join(facts.outdated)}. `crosswarp libraries --resume` runs them."
         )
-    red = [cell for cell in found if cell.bare and cell.bare.red]
+    red = [cell for cell in known if cell.bare and cell.bare.red]
     fixed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
     lines.append(
-        f"{len(found)} cells: {len(red)} fail without compat, {len(fixed)} of them pass with it, "
+        f"{len(known)} cells: {len(red)} fail without compat, {len(fixed)} of them pass with it, "
         f"{len(verdict.explained)} fail for a known cause. "
         + ("As expected." if verdict.as_expected else "NOT as expected.")
     )

@@ -61,7 +61,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     paths = options.paths or [Path(".")]
     chosen = selection.split(options.rules) if options.rules else list(rules.RULES)
-    if unknown := [one for one in chosen if one not in rules.RULES]:
+    if unknown := [rule for rule in chosen if rule not in rules.RULES]:
         raise UsageError(
             f"{unknown[0]}: there is no such rule. There are: {', '.join(rules.RULES)}."
         )
@@ -106,35 +106,37 @@ def _releases(
 ) -> list[str]:
     """The releases of the table that were asked for."""
     known = language_table.load()
-    table = [one for one in columns.published(column_table(options)) if one.triton in known]
+    table = [
+        column for column in columns.published(column_table(options)) if column.triton in known
+    ]
     given = ",".join(options.columns or ())
     window = given if any(char in given for char in "<>=!~") else None
     wanted = [] if window else options.columns or list(declared_columns)
-    found: list[Column]
+    matching: list[Column]
     if wanted:
         named = columns.choose(column_table(options), selection.split(wanted))
-        found = [one for one in named if one.triton in known]
+        matching = [column for column in named if column.triton in known]
         described = ", ".join(wanted)
     elif window:
         if not versions.is_window(window):
             raise UsageError(f'--triton: "{window}" is no range. Write it as ">=3.0,<3.9".')
-        found = [one for one in table if versions.within(one.triton, window)]
+        matching = [column for column in table if versions.within(column.triton, window)]
         described = window
     else:
         declared = metadata.above(path)
-        found = declared.columns(table)
+        matching = declared.columns(table)
         ranges = filter(None, (declared.range_of(name) for name in ("triton", "torch")))
         described = " and ".join(ranges)
         if not described:
-            found = [one for one in table if versions.within(one.triton, _DEFAULT)]
+            matching = [column for column in table if versions.within(column.triton, _DEFAULT)]
             described = f"{_DEFAULT}, for no file here names a release of Triton or torch (--triton RANGE chooses)"
-        elif not found:
+        elif not matching:
             # Pins of builds that are not a published pair, such as torch==2.9.0+cu128.
-            found = table
+            matching = table
             described = f"all, for none of the known ones is allowed by {described}"
         print(escape.line(f"Releases: {described}", 300), file=sys.stderr)
-    if not found:
+    if not matching:
         raise UsageError(
             f"{described}: none of the releases that are known. Name others: --triton '>=3.0', or --triton 3.6.0,3.9.0."
         )
-    return sorted({one.triton for one in found if one.triton}, key=versions.sort_key)
+    return sorted({column.triton for column in matching if column.triton}, key=versions.sort_key)

@@ -144,8 +144,8 @@ def for_workers(options: argparse.Namespace, declared: Iterable[argparse.Action]
         if value is True:
             words.append(name)
             continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [name, str(one)]
+        for part in value if isinstance(value, list) else [value]:
+            words += [name, str(part)]
     return words
 
 
@@ -217,12 +217,12 @@ def at_hand(
     one_way(options)
     names: list[str] = []
     for python in options.here:
-        one = look(python)
-        name = one.column.id
+        environment = look(python)
+        name = environment.column.id
         if name in names:
             name = f"{name}-{len(names) + 1}"
         names.append(name)
-        yield name, one
+        yield name, environment
 
 
 def add_shard(group: argparse._ActionsContainer, what: str) -> None:
@@ -293,7 +293,7 @@ def add_reproducers(parser: argparse._ActionsContainer) -> None:
 def _counts(text: str) -> list[int]:
     """The numbers of warps that a launch can have: powers of two up to 32."""
     numbers = sorted({int(part) for part in text.split(",") if part.strip()})
-    if not numbers or any(one not in (1, 2, 4, 8, 16, 32) for one in numbers):
+    if not numbers or any(number not in (1, 2, 4, 8, 16, 32) for number in numbers):
         raise argparse.ArgumentTypeError("name some of 1, 2, 4, 8, 16, 32")
     return numbers
 
@@ -327,15 +327,15 @@ def owner(options: argparse.Namespace, whose: str, checkout: Path) -> owned.Owne
     """Returns the expectations of a suite's or library's owner, from settings and options."""
     from crosswarp.matrix.checkout import settings
 
-    places = [one for one in (checkout, Path()) if settings.load(one).path is not None]
+    places = [folder for folder in (checkout, Path()) if settings.load(folder).path is not None]
     declared = settings.load(places[0] if places else checkout).settings
     xfail = [
-        owned.Expected(one) if isinstance(one, str)
-        else owned.Expected(one.cells, one.triton, one.targets, one.reason)
-        for one in (*declared.xfail, *options.xfail)
+        owned.Expected(wish) if isinstance(wish, str)
+        else owned.Expected(wish.cells, wish.triton, wish.targets, wish.reason)
+        for wish in (*declared.xfail, *options.xfail)
     ]  # fmt: skip
     own = _own_issues(checkout)
-    files = [one for one in (options.issues_file, own) if one]
+    files = [file for file in (options.issues_file, own) if file]
     return owned.Owner(
         whose,
         options.fail_on == "compat" or declared.compat and options.fail_on is None,

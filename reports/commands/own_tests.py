@@ -86,9 +86,9 @@ class Library:
     def imports(self) -> Mapping[str, str]:
         """Returns the imports of its tests, and of the library for them, each with a place; stubs are left out."""
         paths = library_tests.paths_of(self.root, self.settings)
-        found = Imports(self.root, finding.files_of(self.root, paths)).of_others
+        others = Imports(self.root, finding.files_of(self.root, paths)).of_others
         stubbed = {name.partition(".")[0] for name in self.settings.stub}
-        return {name: place for name, place in found.items() if name not in stubbed}
+        return {name: place for name, place in others.items() if name not in stubbed}
 
     @property
     def functions(self) -> int:
@@ -140,12 +140,12 @@ def words(options: argparse.Namespace, path: Path) -> list[str]:
 
     What the settings say they say on another machine as well.
     """
-    found = asked(options, path)
+    wanted = asked(options, path)
     chosen = {
-        "targets": (options.targets, found.targets),
-        "lanes": (options.lanes, found.lanes),
-        "modes": (options.modes, found.modes),
-        "cases": (options.cases, found.library.settings.cases),
+        "targets": (options.targets, wanted.targets),
+        "lanes": (options.lanes, wanted.lanes),
+        "modes": (options.modes, wanted.modes),
+        "cases": (options.cases, wanted.library.settings.cases),
         "sample": (options.sample, (str(options.sample),)),
     }
     texts = {name: ",".join(names) for name, (given, names) in chosen.items() if given}

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         with StopRequested() as stop:
             gone = list(pruning.remove(store, choice, lambda: bool(stop)))
             print(f"Removed {plural(len(gone), 'run')}.")
-            if any(one.status == "running" for one in store.runs()):
+            if any(stored.status == "running" for stored in store.runs()):
                 print(
                     "A run goes on in this store: its file becomes smaller when you prune after that."
                 )
@@ -76,19 +76,19 @@ def _show(choice: pruning.Choice, dry: bool) -> None:
         return
     rows = [
         [
-            one.run.id,
-            escape.line(one.run.started, 40),
-            escape.line(one.run.status, 40),
-            one.run.cells,
-            size(one.run.cells * choice.cell_bytes),
-            size(one.file_bytes) if one.files else "",
+            going.run.id,
+            escape.line(going.run.started, 40),
+            escape.line(going.run.status, 40),
+            going.run.cells,
+            size(going.run.cells * choice.cell_bytes),
+            size(going.file_bytes) if going.files else "",
         ]
-        for one in choice.going
+        for going in choice.going
     ]
     heads = ("run", "started", "status", "cells", "in the store, about", "its files")
     print(tabulate(rows, heads, disable_numparse=True))
-    cells = sum(one.run.cells for one in choice.going) * choice.cell_bytes
-    files = sum(one.file_bytes for one in choice.going)
+    cells = sum(going.run.cells for going in choice.going) * choice.cell_bytes
+    files = sum(going.file_bytes for going in choice.going)
     word = "would go" if dry else "to go"
     print(
         f"{plural(len(rows), 'run')} {word}: about {size(cells)} of the store, and {size(files)} of files."

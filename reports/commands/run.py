@@ -238,8 +238,8 @@ def _dry_run(options: argparse.Namespace, planned: Plan) -> int:
     known = costs.load()
     with ExitStack() as opened:
         store = opened.enter_context(Store(options.store)) if options.store.is_file() else None
-        found = estimate.estimate(
+        estimated = estimate.estimate(
             planned, store, known, built, free, options.environments == "remove"
         )
-    colour.show(dry_run(found, known))
+    colour.show(dry_run(estimated, known))
     return 0

@@ -103,8 +103,8 @@ def _probe(options: argparse.Namespace, table: Mapping[str, Target]) -> int:
     return EXIT_UNEXPECTED if differs else EXIT_EXPECTED
 
 
-def _differences(recorded: Mapping[str, Release], found: Mapping[str, Release]) -> Iterator[str]:
-    for version, release in found.items():
+def _differences(recorded: Mapping[str, Release], read: Mapping[str, Release]) -> Iterator[str]:
+    for version, release in read.items():
         before = recorded[version].targets if version in recorded else {}
         for name, probed in release.targets.items():
             if name in before and before[name] != probed:
@@ -112,7 +112,7 @@ def _differences(recorded: Mapping[str, Release], found: Mapping[str, Release]) 
                     was = before[name].model_dump()[kernel]
                     if was != now:
                         change = " -> ".join(
-                            escape.line(one or "compiles", 100) for one in (was, now)
+                            escape.line(failure or "compiles", 100) for failure in (was, now)
                         )
                         yield f"{escape.line(version)} {name}: {kernel}: {change}"
 

@@ -158,6 +158,6 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
             ended = view(store, known, result.run)
     colour.show(summary(ended, options.verbose))
     if any(record.ran for record in ended.records):
-        found = measured(options.store, result.run, column_table(options), [], [], [])
-        print("".join(f"{line}\n" for line in range_text.declared(found)), end="")
+        supported = measured(options.store, result.run, column_table(options), [], [], [])
+        print("".join(f"{line}\n" for line in range_text.declared(supported)), end="")
     return result.exit_code

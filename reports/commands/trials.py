@@ -228,7 +228,7 @@ def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Names
         name = record.issue if record.issue in by_id else ""
         causes.setdefault(cause_of(record, name), []).append(record)
     lines = []
-    for one, records in causes.items():
+    for why, records in causes.items():
         first = records[0]
         where = f"{first.target}: {first.case} {first.config}".strip()
         more = f" and {len(records) - 1} more" if len(records) > 1 else ""
@@ -236,7 +236,7 @@ def cause(red: Sequence[Record], known: Sequence[Issue], options: argparse.Names
             row("outcome", f"{first.outcome}: {words(first)}"),
             row("where", where + more),
         ]
-        issue = by_id.get(one.issue)
+        issue = by_id.get(why.issue)
         if issue is None:
             lines.append(row("known", f"no: {advice.short(of)}"))
             continue

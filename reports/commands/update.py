@@ -90,22 +90,22 @@ def messages(package: Path) -> str:
         f"Against the index ({new_messages.newest(known)}): {len(changes.added)} messages added, "
         f"{len(changes.dropped)} dropped, {len(changes.reworded)} reworded."
     ]
-    lines += [f"  added     {where}: {one}" for where, one in changes.added]
-    lines += [f"  dropped   {where}: {one}" for where, one in changes.dropped]
+    lines += [f"  added     {where}: {message}" for where, message in changes.added]
+    lines += [f"  dropped   {where}: {message}" for where, message in changes.dropped]
     lines += [
-        f"  reworded  {where}: {one}\n            now: {now}"
-        for where, one, now in changes.reworded
+        f"  reworded  {where}: {before}\n            now: {now}"
+        for where, before, now in changes.reworded
     ]
     return "\n".join(escape.terminal(line) for line in lines) + "\n"
 
 
-def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -> str:
+def text(lacking: Sequence[Release], table: Sequence[Column], written: str = "") -> str:
     """Returns the missing releases and, unless they were written to the file `written`, the columns to paste."""
-    if not found:
+    if not lacking:
         return "The table has a column for every release of Triton that the package index has.\n"
-    lines = [f"Releases of Triton that the table lacks: {len(found)}.", ""]
-    lines += [fill(f"  {release.triton}  ", _about(release)) for release in found]
-    made = proposed(found)
+    lines = [f"Releases of Triton that the table lacks: {len(lacking)}.", ""]
+    lines += [fill(f"  {release.triton}  ", _about(release)) for release in lacking]
+    made = proposed(lacking)
     if not made:
         return "\n".join([*lines, "", "None of them is a column to be."]) + "\n"
     lines.append("")
@@ -122,8 +122,8 @@ def text(found: Sequence[Release], table: Sequence[Column], written: str = "") -
     return "\n".join(lines) + "\n"
 
 
-def proposed(found: Sequence[Release]) -> list[Release]:
-    return [release for release in found if release.torch]
+def proposed(lacking: Sequence[Release]) -> list[Release]:
+    return [release for release in lacking if release.torch]
 
 
 def _about(release: Release) -> str:

@@ -60,9 +60,9 @@ def not_healed(view: View) -> list[Cause]:
     return _grouped(view.verdict.shim_failed)
 
 
-def _grouped(found: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
+def _grouped(pairs: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
     causes: dict[RootCause, Cause] = {}
-    for record, issue in found:
+    for record, issue in pairs:
         cause = cause_of(record, issue.id if issue else "")
         causes.setdefault(cause, Cause(_key(cause), issue=issue)).records.append(record)
     return list(causes.values())

@@ -51,15 +51,15 @@ class Output:
 
     @property
     def comparable(self) -> list[Measured]:
-        return [one for one in self.measured if one.error is not None]
+        return [measured for measured in self.measured if measured.error is not None]
 
     @property
     def largest(self) -> Measured:
-        return max(self.comparable, key=lambda one: one.error or 0.0)
+        return max(self.comparable, key=lambda measured: measured.error or 0.0)
 
     @property
     def smallest(self) -> Measured:
-        return min(self.comparable, key=lambda one: one.error or 0.0)
+        return min(self.comparable, key=lambda measured: measured.error or 0.0)
 
     @property
     def spread(self) -> float:
@@ -70,20 +70,20 @@ class Output:
     @property
     def groups(self) -> list[list[Place]]:
         """The places whose results have the same bits for the same inputs; places without bits are left out."""
-        found: dict[tuple[str, str], list[Place]] = defaultdict(list)
-        for one in self.measured:
-            if one.bits:
-                found[one.inputs, one.bits].append(one.place)
-        return list(found.values())
+        places: dict[tuple[str, str], list[Place]] = defaultdict(list)
+        for measured in self.measured:
+            if measured.bits:
+                places[measured.inputs, measured.bits].append(measured.place)
+        return list(places.values())
 
     @property
     def kinds_of_bits(self) -> int:
         """How many different results there are for the same inputs; the most of all inputs. 0: none was kept."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for one in self.measured:
-            if one.bits:
-                found[one.inputs].add(one.bits)
-        return max(map(len, found.values()), default=0)
+        bits: dict[str, set[str]] = defaultdict(set)
+        for measured in self.measured:
+            if measured.bits:
+                bits[measured.inputs].add(measured.bits)
+        return max(map(len, bits.values()), default=0)
 
 
 class Tolerance(NamedTuple):
@@ -110,31 +110,31 @@ def consistency(records: Iterable[Record]) -> Consistency:
     outputs: dict[tuple[str, str, str, str], list[Measured]] = defaultdict(list)
     failed, declared = [], {}
     for record in records:
-        for place, found, dtype, tolerance in _of(record):
-            if "failed" in found:
-                failed.append((record.kernel, record.case, place, str(found["failed"])))
+        for place, figures, dtype, tolerance in _of(record):
+            if "failed" in figures:
+                failed.append((record.kernel, record.case, place, str(figures["failed"])))
                 continue
             declared[record.kernel, record.target, dtype] = tolerance
-            for name, error in _mapping(found.get("error")).items():
-                bits = str(_mapping(found.get("bits")).get(name, ""))
+            for name, error in _mapping(figures.get("error")).items():
+                bits = str(_mapping(figures.get("bits")).get(name, ""))
                 value = float(error) if isinstance(error, (int, float)) else None
                 outputs[record.kernel, record.case, name, dtype].append(
-                    Measured(place, value, bits, str(found.get("inputs", "")))
+                    Measured(place, value, bits, str(figures.get("inputs", "")))
                 )
     made = [Output(*key, measured) for key, measured in sorted(outputs.items())]
     return Consistency(
-        [one for one in made if one.comparable], failed, list(_tolerances(made, declared))
+        [output for output in made if output.comparable], failed, list(_tolerances(made, declared))
     )
 
 
 def _of(record: Record) -> Iterator[tuple[Place, Mapping[str, Any], str, float | None]]:
     kept = _mapping(record.resources.get("warps"))
     dtype, tolerance = str(kept.get("dtype", "")), kept.get("tolerance")
-    for count, found in _mapping(kept.get("by_count")).items():
+    for count, figures in _mapping(kept.get("by_count")).items():
         if str(count).isdigit():
             place = Place(record.column, record.target, record.mode, record.config, int(count))
             declared = tolerance if isinstance(tolerance, float) else None
-            yield place, _mapping(found), dtype, declared
+            yield place, _mapping(figures), dtype, declared
 
 
 def _tolerances(
@@ -142,9 +142,9 @@ def _tolerances(
 ) -> Iterator[Tolerance]:
     largest: dict[tuple[str, str, str], float] = {}
     for output in outputs:
-        for one in output.comparable:
-            key = (output.kernel, one.place.target, output.dtype)
-            largest[key] = max(largest.get(key, 0.0), one.error or 0.0)
+        for measured in output.comparable:
+            key = (output.kernel, measured.place.target, output.dtype)
+            largest[key] = max(largest.get(key, 0.0), measured.error or 0.0)
     for key, error in sorted(largest.items()):
         yield Tolerance(*key, error, rounded_up(MARGIN * error), declared.get(key))
 

@@ -218,9 +218,10 @@ def _column_of_latest(store: Store, column: str) -> Side:
     columns = store.columns(run.id)
     if selection.column_id(column, columns) not in columns:
         earlier = [
-            one.id
-            for one in store.runs()
-            if selection.column_id(column, _planned(one)) in _planned(one) and one.id != run.id
+            stored.id
+            for stored in store.runs()
+            if selection.column_id(column, _planned(stored)) in _planned(stored)
+            and stored.id != run.id
         ]
         if earlier:
             raise UsageError(
@@ -247,17 +248,17 @@ def _aligned(before: Side, after: Side) -> tuple[Side, Side]:
     """Returns both sides for one column, or both for all: against a single column, the other side gives its match."""
     if (before.column is None) == (after.column is None):
         return before, after
-    one, whole = (before, after) if before.column else (after, before)
-    assert one.column is not None
-    if one.column in whole.columns:
-        chosen = whole.of(one.column)
+    part, whole = (before, after) if before.column else (after, before)
+    assert part.column is not None
+    if part.column in whole.columns:
+        chosen = whole.of(part.column)
     elif len(whole.columns) == 1:
         chosen = whole.of(whole.columns[0])
     else:
         raise UsageError(
-            f"{one.title} against all of {whole.name}: which of {', '.join(whole.columns) or 'nothing'}? {HOW}"
+            f"{part.title} against all of {whole.name}: which of {', '.join(whole.columns) or 'nothing'}? {HOW}"
         )
-    return (one, chosen) if before.column else (chosen, one)
+    return (part, chosen) if before.column else (chosen, part)
 
 
 class Explained:
@@ -273,11 +274,11 @@ class Explained:
         }
         # For a user's own kernels: the issue by which one fails, and the shims with which it passes.
         self._theirs = {
-            name: one for verdict in verdicts for name, one in verdict.explained.items()
+            name: issue for verdict in verdicts for name, issue in verdict.explained.items()
         }
         self._fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
         for verdict in verdicts:
-            self._fixed |= {one.bare.id: tuple(one.shims) for one in verdict.healed}
+            self._fixed |= {change.bare.id: tuple(change.shims) for change in verdict.healed}
 
     def issue(self, record: Record) -> Issue | None:
         """The issue that explains a record."""
@@ -296,7 +297,9 @@ def groups(
     explained = verdicts if isinstance(verdicts, Explained) else Explained(verdicts)
     by_cause: dict[tuple[str, RootCause | None], Group] = {}
     different = [pair for pair in pairs if pair.comparison.outcome != "same"]
-    for pair, outcome in [(one, name) for one in different for name in one.comparison.outcomes]:
+    for pair, outcome in [
+        (changed, name) for changed in different for name in changed.comparison.outcomes
+    ]:
         record = _shown(pair)
         issue = explained.issue(record)
         key: tuple[str, RootCause | None] = (outcome, _cause(pair, record, issue))

@@ -69,11 +69,11 @@ def with_issues(
     """
     if report["triton"] is None:
         return report
-    found = list(targets) or sorted({one["target"] for one in report["devices"]["listed"]})
-    report["issues_scope"] = ", ".join(found) if found else "every target, as no GPU was found"
+    scope = list(targets) or sorted({device["target"] for device in report["devices"]["listed"]})
+    report["issues_scope"] = ", ".join(scope) if scope else "every target, as no GPU was found"
     active = {shim["name"] for shim in report["shims"] if shim["state"] == "on"}
     report["issues"] = [
-        _entry(issue, active) for issue in issues if _concerns(issue, report, found)
+        _entry(issue, active) for issue in issues if _concerns(issue, report, scope)
     ]
     by_release: dict[str, list[str]] = {}
     for issue in report["issues"]:

@@ -67,7 +67,7 @@ def estimate(
         _of_column(plan, column.id, seen, costs, built.get(column.id, False))
         for column in plan.columns
     )
-    needed = sum(not one.built for one in columns)
+    needed = sum(not column.built for column in columns)
     each = costs.environment.megabytes
     return Estimate(
         plan, columns, each * (min(needed, 1) if one_at_a_time else needed), free_megabytes
@@ -90,9 +90,9 @@ class _Seen:
                 continue
             if run.id not in self._records:
                 self._records[run.id] = self._store.records(run.id)
-            found = [r for r in self._records[run.id] if r.column == column and self._chosen(r)]
-            if any(record.ran for record in found):
-                return run.id, found
+            records = [r for r in self._records[run.id] if r.column == column and self._chosen(r)]
+            if any(record.ran for record in records):
+                return run.id, records
         return None
 
     def _chosen(self, record: Record) -> bool:
@@ -112,8 +112,8 @@ def _same_suite(run: Run, plan: Plan) -> bool:
 
 
 def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built: bool) -> OfColumn:
-    found = seen.of(column) if seen else None
-    run, records = found or (None, [])
+    of_column = seen.of(column) if seen else None
+    run, records = of_column or (None, [])
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         cells[record.lane, record.target].append(record)
@@ -142,7 +142,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     share = 1 / plan.shard[1] if plan.shard else 1
     if not known:
         return OfColumn(column, None, None, built, run)
-    whole = sum(one.cases * one.seconds for one in lanes.values())
+    whole = sum(of_lane.cases * of_lane.seconds for of_lane in lanes.values())
     return OfColumn(column, round(count * share), whole * share / plan.jobs, built, run, lanes)
 
 
@@ -153,7 +153,9 @@ def _cases(plan: Plan, cases: int, place: str) -> float | None:
     if described.selected("left_out"):
         # Of a run that names nothing, so it has all kernels.
         return cases - sum(len(places.get(place, ())) for places in repeats.load().values())
-    chosen = [one for one in kernels.NAMES if any(fnmatchcase(one, glob) for glob in plan.kernels)]
+    chosen = [
+        name for name in kernels.NAMES if any(fnmatchcase(name, glob) for glob in plan.kernels)
+    ]
     return cases * len(chosen) / len(kernels.NAMES)
 
 

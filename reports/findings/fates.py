@@ -34,6 +34,9 @@ def fates(view: View) -> dict[str, Fate]:
     by_id.update({record.id: Fate("unexpected pass") for record in verdict.unexpected_pass})
     by_id.update({record.id: Fate("not healed", issue) for record, issue in verdict.shim_failed})
     by_id.update(
-        {one.record.id: Fate("unexpectedly green", one.issue) for one in verdict.unexpectedly_green}
+        {
+            green.record.id: Fate("unexpectedly green", green.issue)
+            for green in verdict.unexpectedly_green
+        }
     )
     return by_id

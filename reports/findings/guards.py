@@ -108,12 +108,12 @@ def _place(guard: str, column: str, target: str, trials: Sequence[Trial]) -> Pla
     here = [
         trial for trial in trials if trial.record.column == column and trial.record.target == target
     ]
-    as_it_is = {_case(one): one for one in here if not one.turned}
+    as_it_is = {_case(trial): trial for trial in here if not trial.turned}
     held: dict[bool, None] = {}
     needs: list[Need] = []
     other_red: list[Record] = []
     this_red: list[Record] = []
-    for turned in (one for one in here if one.turned == guard):
+    for turned in (trial for trial in here if trial.turned == guard):
         whole = as_it_is.get(_case(turned))
         if whole is None or turned.record.outcome in ("unsupported", "not-run"):
             continue
@@ -151,9 +151,9 @@ def _version(place: Place) -> tuple[int, Version]:
 
 def _since(needed: Sequence[Place], free: Sequence[Place]) -> str:
     """The first column from which on no target needs it; empty where needed and not needed are not in that order."""
-    targets = {one.target for one in needed}
+    targets = {trial.target for trial in needed}
     last = max(map(_version, needed))
-    if not free or any(one.target not in targets or _version(one) <= last for one in free):
+    if not free or any(trial.target not in targets or _version(trial) <= last for trial in free):
         return ""
     return min(free, key=_version).column
 
@@ -161,6 +161,6 @@ def _since(needed: Sequence[Place], free: Sequence[Place]) -> str:
 def _listed(places: Sequence[Place]) -> str:
     """`triton-3.2.0 (sm_90, gfx942), triton-3.6.0 (sm_90)`."""
     by_column: dict[str, list[str]] = {}
-    for one in places:
-        by_column.setdefault(one.column, []).append(one.target)
+    for place in places:
+        by_column.setdefault(place.column, []).append(place.target)
     return ", ".join(f"{column} ({', '.join(on)})" for column, on in by_column.items())

@@ -36,23 +36,25 @@ class Past:
 def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
     """The run and those before it of the same suite, newest first; empty where it is the only one."""
     same = [
-        one for one in store.runs() if one.id <= run.id and _suite(one) == _suite(run) and one.cells
+        stored
+        for stored in store.runs()
+        if stored.id <= run.id and _suite(stored) == _suite(run) and stored.cells
     ]
-    same.sort(key=lambda one: one.id)
+    same.sort(key=lambda stored: stored.id)
     if len(same) < 2:
         return []
     listed: list[Past] = []
     # Runs share their places: each is stored once, not once a run.
     same_places: dict[Any, Any] = {}
-    for one in same[-most:]:
-        counts = store.counts(one.id)
+    for earlier in same[-most:]:
+        counts = store.counts(earlier.id)
         worst = worst_of(counts, same_places)
         red: Counter[str] = Counter()
         for (_, _, _, mode, _, outcome), cells in counts.items():
             if outcome in RED:
                 red[mode] += cells
         newly, healed = _changed(listed[-1].worst, worst) if listed else (None, None)
-        listed.append(Past(one, worst, red, newly, healed, max(len(same) - most, 0)))
+        listed.append(Past(earlier, worst, red, newly, healed, max(len(same) - most, 0)))
     return listed[::-1]
 
 

@@ -34,8 +34,8 @@ def chosen(steps: Sequence[Diff], most: int) -> list[Shown]:
     for outcome in ("regressed", "changed-failure", "resource-regressed"):
         for step in steps:
             for group in step.of(outcome):
-                if one := _of(group, step):
-                    shown.setdefault((outcome, one.kernel), one)
+                if cell := _of(group, step):
+                    shown.setdefault((outcome, cell.kernel), cell)
     return list(shown.values())[:most]
 
 
@@ -50,8 +50,8 @@ def _of(group: Group, step: Diff) -> Shown | None:
     return None
 
 
-def by_kernel(found: Sequence[Shown]) -> Mapping[str, list[Shown]]:
+def by_kernel(cells: Sequence[Shown]) -> Mapping[str, list[Shown]]:
     mine: dict[str, list[Shown]] = {}
-    for one in found:
-        mine.setdefault(one.kernel, []).append(one)
+    for cell in cells:
+        mine.setdefault(cell.kernel, []).append(cell)
     return mine

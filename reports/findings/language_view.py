@@ -80,7 +80,7 @@ def sections(table: Table) -> list[Section]:
     prefixes = [prefix for prefix, *_ in _SECTIONS]
     made = []
     for prefix, title, about in _SECTIONS:
-        longer = tuple(one for one in prefixes if one.startswith(prefix) and one != prefix)
+        longer = tuple(other for other in prefixes if other.startswith(prefix) and other != prefix)
         own = [n for n in names if n.startswith(prefix) and not (longer and n.startswith(longer))]
         if own:
             rows = tuple(row for name in own for row in rows_of(table, name, probed.get(name, [])))
@@ -99,7 +99,7 @@ def rows_of(table: Table, name: str, probed: Sequence[str] | None = None) -> lis
         value = language_table.option_of(probe).partition("=")[2]
         return [_row(table, f"{name}={value}" if value else name, probe)]
     rows = [_row(table, name, name)]
-    for option in sorted({one for release in table.values() for one in options(release, name)}):
+    for option in sorted({text for release in table.values() for text in options(release, name)}):
         own = [
             probe for probe in probed if language_table.option_of(probe).startswith(f"{option}=")
         ]
@@ -166,12 +166,12 @@ def square(release: Release, probe: str) -> Square:
     return Square(_compiles(compiled) + _interpreted(places.get(INTERPRETER)), why)
 
 
-def _compiles(found: Mapping[str, bool]) -> str:
-    if not found:
+def _compiles(answers: Mapping[str, bool]) -> str:
+    if not answers:
         return UNPROBED
-    if all(found.values()):
+    if all(answers.values()):
         return "✓"
-    return "N" if found.get(TARGETS[0]) else "A"
+    return "N" if answers.get(TARGETS[0]) else "A"
 
 
 def _interpreted(outcome: str | None) -> str:

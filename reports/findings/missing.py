@@ -55,9 +55,9 @@ def of_column(planned: Planned, column: str, records: Sequence[Record]) -> list[
         return [f"Not run ({why})."]
     sentences = [f"{reasons.total()} cells not run ({why})."] if reasons else []
     of_lanes: dict[str, set[tuple[str, ...]]] = {lane: set() for lane in LANES}
-    for one in records:
-        if one.case != "*":
-            of_lanes[one.lane].add((one.target, one.mode, one.kernel, one.case))
+    for entry in records:
+        if entry.case != "*":
+            of_lanes[entry.lane].add((entry.target, entry.mode, entry.kernel, entry.case))
     for lane, items in of_lanes.items():
         lost = planned.get((column, lane), 0) - len(items)
         if lost > 0:

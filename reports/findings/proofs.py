@@ -55,9 +55,9 @@ def of_verdict(
     """`proofs`, where the records have been judged already."""
     by_kernel = ByKernel.of(issues)
     wrong: dict[str, list[str]] = defaultdict(list)
-    for one in windows.wrong(records, verdict, by_kernel):
-        wrong[one.issue.id].append(one.text)
-    fixed = {one.bare.id for one in verdict.healed}
+    for edge in windows.wrong(records, verdict, by_kernel):
+        wrong[edge.issue.id].append(edge.text)
+    fixed = {pair.bare.id for pair in verdict.healed}
     columns = columns_of(records)
     cells: dict[str, list[Record]] = defaultdict(list)
     for record in records:
@@ -90,7 +90,7 @@ def _proof(
         red = [
             record
             for record in cells
-            if record.red and any(one is issue for one in by_kernel.describing(record))
+            if record.red and any(known is issue for known in by_kernel.describing(record))
         ]
         if red and len(red) == len(cells):
             states["red"].append(column)
@@ -133,7 +133,7 @@ def columns_of(records: Sequence[Record]) -> dict[str, Record]:
     for record in records:
         if record.column not in first or (record.versions and not first[record.column].versions):
             first[record.column] = record
-    return dict(sorted(first.items(), key=lambda one: versions.sort_key(triton_of(one[1]))))
+    return dict(sorted(first.items(), key=lambda item: versions.sort_key(triton_of(item[1]))))
 
 
 def _inside(issue: Issue, record: Record) -> bool:

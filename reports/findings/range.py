@@ -54,35 +54,35 @@ def measured(
     Raises UsageError for what the run does not hold, StoreError for a store that cannot be read.
     """
     with packaged.opened(path) as store:
-        one = store.run(run)
-        records, planned = store.records(one.id, brief=True), store.planned(one.id)
+        stored = store.run(run)
+        records, planned = store.records(stored.id, brief=True), store.planned(stored.id)
     if not records:
-        raise UsageError(f"run {one.id} holds no cell. `crosswarp runs` lists others: --run ID.")
+        raise UsageError(f"run {stored.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)
-    records = _comparable(records, one)
-    records = _chosen(records, lanes, "lane", lambda record: record.lane, one.id)
+    records = _comparable(records, stored)
+    records = _chosen(records, lanes, "lane", lambda record: record.lane, stored.id)
     # Only two lanes have targets to choose from: `cpu` and `gpu` are not named for a run either.
     compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
     targets = targets_module.named(targets_module.load(), selection.split(targets or ["*"]))
     if compiled:
-        wanted = _chosen(compiled, targets, "target", lambda record: record.target, one.id)
+        wanted = _chosen(compiled, targets, "target", lambda record: record.target, stored.id)
         left = {record.target for record in compiled} - {record.target for record in wanted}
         records = [r for r in records if r.lane not in LANES_OF_TARGETS or r.target not in left]
-    records = _chosen(records, kernels, "kernel", lambda record: record.kernel, one.id)
+    records = _chosen(records, kernels, "kernel", lambda record: record.kernel, stored.id)
     apart = frozenset[str]()
     if not (kernels or reproducers_too):
-        apart = reproducers.among((record.kernel for record in records), one.plan)
+        apart = reproducers.among((record.kernel for record in records), stored.plan)
         records = reproducers.without(records, apart)
-    columns = one.described.columns
+    columns = stored.described.columns
     return Shown(
-        one,
+        stored,
         kernels=sorted({record.kernel for record in records}),
         targets=list(dict.fromkeys(record.target for record in records)),
         lanes=sorted({record.lane for record in records}, key=LANES.index),
         found=supported.supported(
             records, table, columns if isinstance(columns, (list, tuple)) else (), short
         ),
-        declares=_declares(one),
+        declares=_declares(stored),
         apart=len(apart),
     )
 

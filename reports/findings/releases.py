@@ -59,7 +59,9 @@ def releases(
         column = by_version[version]
         diff = None
         if before:
-            sides = [Side("", columns[one], one) for one in (by_version[before], column)]
+            sides = [
+                Side("", columns[version], version) for version in (by_version[before], column)
+            ]
             pairs = comparison.pairs(*(side.records for side in sides), across_columns=True)
             diff = grouped(sides[0], sides[1], pairs, [verdict], ours)
         names = _changes(_language(language, before), _language(language, version))

@@ -25,8 +25,8 @@ def among(names: Iterable[str], plan: Mapping[str, Any] | None = None) -> frozen
         ours = held <= set(kernels.NAMES)
     else:
         ours = not Described(plan).whose
-    found = frozenset(held.intersection(kernels.KNOWN_ISSUES)) if ours else frozenset()
-    return frozenset() if found == held else found
+    shown = frozenset(held.intersection(kernels.KNOWN_ISSUES)) if ours else frozenset()
+    return frozenset() if shown == held else shown
 
 
 def without(records: Sequence[Record], names: Collection[str]) -> list[Record]:

@@ -35,17 +35,17 @@ def compared(view: View, name: str, store: Path, issues: Sequence[Issue]) -> Sin
     if not name:
         return None
     try:
-        found = diff.diff(diff.side(name, store), diff.side(str(view.run.id), store), issues)
+        changes = diff.diff(diff.side(name, store), diff.side(str(view.run.id), store), issues)
     except UsageError as error:
         return Since(name, why_not=str(error))
 
     def of(*outcomes: str) -> tuple[Group, ...]:
         return tuple(
             group
-            for group in found.groups
+            for group in changes.groups
             if group.outcome in outcomes
             and (group.outcome != "new" or any(p.after and p.after.red for p in group.pairs))
         )
 
-    heavier = sum(found.counts.get(one, 0) for one in ("resource-regressed", "slower"))
+    heavier = sum(changes.counts.get(outcome, 0) for outcome in ("resource-regressed", "slower"))
     return Since(name, of("regressed", "new"), of("changed-failure"), of("fixed"), heavier)

@@ -75,7 +75,7 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
         for name in ([column] if column else view.columns)
         if not_run([record for record in view.by_column.get(name, ()) if chosen(record)])
     )
-    lacking = [one for one in missing(view) if column is None or one.column in ("", column)]
+    lacking = [gap for gap in missing(view) if column is None or gap.column in ("", column)]
     problems = [
         note
         for note in view.notes

@@ -36,8 +36,8 @@ class Upgrades:
         """The differences from one column to another, by root cause. Its pairs are of cells that may differ."""
         view, short = self._view, self._short
         sides = [
-            Side("", view.by_column[one], one, whose=view.run.described.whose)
-            for one in (before, after)
+            Side("", view.by_column[column], column, whose=view.run.described.whose)
+            for column in (before, after)
         ]
         pairs = comparison.paired(
             self._of(before), self._of(after), (short & {before}, short & {after}), differing=True
@@ -52,8 +52,8 @@ class Upgrades:
 
 def steps(view: View) -> Sequence[Diff]:
     """From each column that ran to the next newer one."""
-    columns, found = ran(view), Upgrades(view)
-    return [found.upgrade(*pair) for pair in zip(columns, columns[1:], strict=False)]
+    columns, upgrades = ran(view), Upgrades(view)
+    return [upgrades.upgrade(*pair) for pair in zip(columns, columns[1:], strict=False)]
 
 
 def _release(view: View, column: str) -> str | None:

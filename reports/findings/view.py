@@ -107,7 +107,9 @@ class View:
     def releases(self) -> frozenset[Version]:
         """The Triton releases of the records; a nightly counts as its release."""
         met = {triton_of(record) for record in self.records}
-        return frozenset(release for one in met if one and (release := versions.base(one)))
+        return frozenset(
+            release for version in met if version and (release := versions.base(version))
+        )
 
     @cached_property
     def issue_of(self) -> Mapping[str, Issue]:
@@ -139,7 +141,7 @@ class View:
     @cached_property
     def healed(self) -> Mapping[str, Healed]:
         """Fixes by the id of the cell without compat."""
-        return {one.bare.id: one for one in self.verdict.healed}
+        return {pair.bare.id: pair for pair in self.verdict.healed}
 
     @cached_property
     def marks(self) -> Mapping[Place, Mark]:
@@ -180,21 +182,21 @@ def view(
     store: Store, issues: Sequence[Issue] | ByKernel, run: int | None = None, brief: bool = False
 ) -> View:
     """A run (the latest, without a number) and the verdict on it; `brief` as of `Store.records`."""
-    one = store.run(run)
+    stored = store.run(run)
     issues = ByKernel.of(issues)
-    records = store.records(one.id, brief=brief)
-    verdict = owned.judge(records, issues, one.plan)
+    records = store.records(stored.id, brief=brief)
+    verdict = owned.judge(records, issues, stored.plan)
     return View(
-        run=one,
+        run=stored,
         records=records,
-        environments=store.environments(one.id),
-        notes=store.notes(one.id),
+        environments=store.environments(stored.id),
+        notes=store.notes(stored.id),
         verdict=verdict,
-        unsupported_targets=store.unsupported_targets(one.id),
-        planned=store.planned(one.id),
+        unsupported_targets=store.unsupported_targets(stored.id),
+        planned=store.planned(stored.id),
         # Failures of another suite's kernels do not show where an issue begins and ends.
         wrong_windows=() if verdict.theirs else windows.wrong(records, verdict, issues),
-        sources=store.taken(one.id),
+        sources=store.taken(stored.id),
     )
 
 

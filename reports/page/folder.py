@@ -66,7 +66,7 @@ def _strangers(out: Path, files: Mapping[str, str], named: Path) -> list[PurePos
     there = [
         PurePosixPath(Path(folder, name).relative_to(out).as_posix())
         for folder, folders, names in os.walk(out)
-        for name in [*names, *(one for one in folders if Path(folder, one).is_symlink())]
+        for name in [*names, *(link for link in folders if Path(folder, link).is_symlink())]
     ]
     mark = out / MARK
     if not there:

@@ -30,10 +30,18 @@ class Entry:
 
     @property
     def slug(self) -> str:
-        one = self.shown
-        parts = (one.kernel, one.case, one.config, one.target, one.before, one.after, one.what)
+        shown = self.shown
+        parts = (
+            shown.kernel,
+            shown.case,
+            shown.config,
+            shown.target,
+            shown.before,
+            shown.after,
+            shown.what,
+        )
         digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        return f"{slug_of(one.kernel)[: MAX_SLUG - 9]}-{digest}"
+        return f"{slug_of(shown.kernel)[: MAX_SLUG - 9]}-{digest}"
 
 
 def context(entry: Entry) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class Model:
 
     def before(self, column: str) -> Column | None:
         """Returns the column before this one, among those that ran."""
-        older = [one for one in self.columns if (one.id, column) in self.upgrades]
+        older = [earlier for earlier in self.columns if (earlier.id, column) in self.upgrades]
         return older[-1] if older else None
 
     @cached_property

@@ -159,11 +159,11 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
 def issue_rows(model: Model) -> list[tuple[Issue, int, str]]:
     """Each issue with its failing cells, and the words by which a search finds it."""
     rows = []
-    for one in model.issues:
-        explained = model.explained[one.id]
-        symptoms = [shim.symptom for shim in compat.all_shims() if shim.name == one.shim]
-        words = [one.id, one.title, one.fingerprint, *symptoms, *_texts(explained)]
-        rows.append((one, len(explained), block(" ".join(words))))
+    for known in model.issues:
+        explained = model.explained[known.id]
+        symptoms = [shim.symptom for shim in compat.all_shims() if shim.name == known.shim]
+        words = [known.id, known.title, known.fingerprint, *symptoms, *_texts(explained)]
+        rows.append((known, len(explained), block(" ".join(words))))
     return rows
 
 

@@ -13,23 +13,23 @@ from crosswarp.reports.page.text import line
 def rows(past: Sequence[Past]) -> list[dict[str, Any]]:
     return [
         {
-            "id": one.run.id,
-            "started": one.run.started,
-            "status": one.run.status,
-            "commit": one.run.described.commit,
-            "cells": one.run.cells,
-            "bare": one.red.get("bare", 0),
-            "shimmed": one.red.get("shimmed", 0),
-            "newly_red": one.newly_red,
-            "healed": one.healed,
+            "id": entry.run.id,
+            "started": entry.run.started,
+            "status": entry.run.status,
+            "commit": entry.run.described.commit,
+            "cells": entry.run.cells,
+            "bare": entry.red.get("bare", 0),
+            "shimmed": entry.red.get("shimmed", 0),
+            "newly_red": entry.newly_red,
+            "healed": entry.healed,
         }
-        for one in past
+        for entry in past
     ]
 
 
 def data(model: Model, past: Sequence[Past]) -> dict[str, Any]:
     """Data for the page's script: a place is its indices among the names, an outcome its number, -1 for none."""
-    places = sorted({place for one in past for place in one.worst})
+    places = sorted({place for entry in past for place in entry.worst})
     lanes, targets, kernels, columns = (
         {name: number for number, name in enumerate(dict.fromkeys(names))}
         for names in (list(zip(*places)) or [(), (), (), ()])
@@ -42,16 +42,16 @@ def data(model: Model, past: Sequence[Past]) -> dict[str, Any]:
         "columns": list(map(line, columns)),
         "runs": [
             {
-                "id": one.run.id,
-                "started": line(one.run.started),
+                "id": entry.run.id,
+                "started": line(entry.run.started),
                 "cells": [
                     [
                         lanes[place[0]], targets[place[1]], kernels[place[2]], columns[place[3]],
-                        *(-1 if rank is None else rank for rank in one.worst[place]),
+                        *(-1 if rank is None else rank for rank in entry.worst[place]),
                     ]
-                    for place in places if place in one.worst
+                    for place in places if place in entry.worst
                 ],
             }
-            for one in past
+            for entry in past
         ],
     }  # fmt: skip

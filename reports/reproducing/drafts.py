@@ -116,7 +116,7 @@ def _window(view: View, mine: Sequence[Record], red: Sequence[Record]) -> tuple[
     published = _published()
     below = bool(bad) and min(bad) == min(published)
     window = windows.measured(bad, good, below, published | view.releases)
-    newer = sorted(one for one in good - bad if one > max(bad)) if bad else []
+    newer = sorted(release for release in good - bad if release > max(bad)) if bad else []
     return window, str(newer[0]) if newer else ""
 
 
@@ -178,8 +178,8 @@ def _proof(
 def _shim(mine: Sequence[Record], red: Sequence[Record]) -> str:
     """Returns the one shim with which all of it passes, if there is one."""
     twins = {(r.column, r.target, r.lane, *_cell(r)): r for r in mine if r.mode == "shimmed"}
-    found = [twins.get((r.column, r.target, r.lane, *_cell(r))) for r in red]
-    shims = {twin.shims if twin and twin.outcome == "pass" else () for twin in found}
+    with_compat = [twins.get((r.column, r.target, r.lane, *_cell(r))) for r in red]
+    shims = {twin.shims if twin and twin.outcome == "pass" else () for twin in with_compat}
     (only,) = shims if len(shims) == 1 else ((),)
     return only[0] if len(only) == 1 else ""
 

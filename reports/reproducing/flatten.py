@@ -43,8 +43,8 @@ def flatten(
     """
     modules: dict[str, _Module] = {}
     for name, wanted in roots.items():
-        for one in wanted:
-            _take(modules, find, name, one)
+        for wish in wanted:
+            _take(modules, find, name, wish)
     order: list[str] = []
     for name in roots:
         _after_its_needs(modules, order, name, set())
@@ -306,15 +306,22 @@ def _globals(node: ast.AST, local: frozenset[str] = frozenset()) -> Iterator[ast
         for part in outside:
             yield from _globals(part, local)
         body = node.body if isinstance(node.body, list) else [node.body]
-        declared = {n for one in ast.walk(node) if isinstance(one, ast.Global) for n in one.names}
-        bound = {a.arg for a in arguments} | {name for one in body for name in _stored(one)}
+        declared = {
+            n
+            for statement in ast.walk(node)
+            if isinstance(statement, ast.Global)
+            for n in statement.names
+        }
+        bound = {a.arg for a in arguments} | {
+            name for statement in body for name in _stored(statement)
+        }
         for part in body:
             yield from _globals(part, local | (bound - declared))
         return
     if isinstance(node, ast.ClassDef):
         for part in [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]:
             yield from _globals(part, local)
-        bound = {name for one in node.body for name in _stored(one)}
+        bound = {name for statement in node.body for name in _stored(statement)}
         for part in node.body:
             # Methods do not see the names of a class body.
             hidden = local if isinstance(part, _FUNCTIONS) else local | bound

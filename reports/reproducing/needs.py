@@ -18,19 +18,19 @@ def of_suite(view: View, column: str) -> list[str]:
 def pinned(view: View, column: str, wanted: Sequence[str]) -> list[str]:
     """Returns `wanted` at the versions that were installed beside the column, where known. Invalid requirements are
     left out: a store may contain anything."""
-    found = next((e.requirements for e in view.environments if e.column == column), ())
+    installed = next((e.requirements for e in view.environments if e.column == column), ())
     there: dict[str, Requirement] = {}
-    for one in map(_requirement, found):
-        if one is not None and [part.operator for part in one.specifier] == ["=="]:
-            there[canonicalize_name(one.name)] = one
+    for requirement in map(_requirement, installed):
+        if requirement is not None and [part.operator for part in requirement.specifier] == ["=="]:
+            there[canonicalize_name(requirement.name)] = requirement
     requirements = []
-    for one in map(_requirement, wanted):
-        if one is None:
+    for needed in map(_requirement, wanted):
+        if needed is None:
             continue
-        exact = there.get(canonicalize_name(one.name))
-        if exact is not None and not one.url:
-            one.specifier = exact.specifier
-        requirements.append(str(one))
+        exact = there.get(canonicalize_name(needed.name))
+        if exact is not None and not needed.url:
+            needed.specifier = exact.specifier
+        requirements.append(str(needed))
     return requirements
 
 

@@ -50,12 +50,12 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
         virtual += ["--crosswarp-time-limit", str(own_settings.time_limit)]
     installed = record.versions
     requirements = [
-        f"{one}=={versions.public(installed[one])}"
-        for one in _INSTALLED
-        if _plain(installed.get(one))
+        f"{package}=={versions.public(installed[package])}"
+        for package in _INSTALLED
+        if _plain(installed.get(package))
     ]
-    triton = [one for one in requirements if one.startswith("triton==")]
-    others = [one for one in requirements if one not in triton]
+    triton = [requirement for requirement in requirements if requirement.startswith("triton==")]
+    others = [requirement for requirement in requirements if requirement not in triton]
     install = [
         *others,
         "pytest",
@@ -65,8 +65,8 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     case = (
         record.kernel if record.case == names.NO_PARAMETERS else f"{record.kernel}, {record.case}"
     )
-    named = [one for one in (*_INSTALLED, "python", "ptxas") if installed.get(one)]
-    seen = ", ".join(f"{one} {installed[one]}" for one in named) or record.column
+    named = [package for package in (*_INSTALLED, "python", "ptxas") if installed.get(package)]
+    seen = ", ".join(f"{package} {installed[package]}" for package in named) or record.column
     commit = view.run.described.commit
     shimmed = ", with compat" if record.mode == "shimmed" else ""
     head = [
@@ -95,8 +95,8 @@ def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
     tests = about.get("tests")
     paths = [test for test in tests if isinstance(test, str)] if isinstance(tests, list) else []
     folders = [path for path in paths if not path.endswith(".py")]
-    module, found, function = record.kernel.partition("::")
-    if not found and record.case == names.IMPORT and module == names.COLLECTION:
+    module, separator, function = record.kernel.partition("::")
+    if not separator and record.case == names.IMPORT and module == names.COLLECTION:
         return [_argument(path) for path in paths]
     files = [
         path for path in paths if path.endswith(".py") and names.module(path, folders) == module
@@ -105,7 +105,7 @@ def _test(record: Record, about: Mapping[str, Any], root: Path) -> list[str]:
     files += [path for path in guessed if (root / path).is_file()] or guessed[:1]
     path = files[0] if files else f"{module.replace('.', '/')}.py"
     case = "" if record.case in (names.NO_PARAMETERS, "*") else f"[{record.case}]"
-    return [_argument(f"{path}::{function}{case}" if found else path)]
+    return [_argument(f"{path}::{function}{case}" if separator else path)]
 
 
 def _argument(path: str) -> str:

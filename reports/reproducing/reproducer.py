@@ -171,8 +171,8 @@ def _beside(module: str, suite: Path | None) -> str | None:
 def _spelled_out(source: str, kernel: str) -> str:
     """Returns the source with `Kernel(name=…, …)` in place of `kernel_of(globals(), …)`: a script has another name."""
     _, _, call = source.partition("kernel_of(\n")
-    taken = [one for one in FUNCTIONS if one in names(source) and f"\n    {one}=" not in call]
-    fields = [f"{one}={one}" for one in taken]
+    taken = [name for name in FUNCTIONS if name in names(source) and f"\n    {name}=" not in call]
+    fields = [f"{name}={name}" for name in taken]
     given = ",\n    ".join([f"name={_quoted(kernel)}", *fields])
     plain = source.replace("kernel_of(\n    globals()", f"Kernel(\n    {given}")
     return re.sub(r"\bkernel_of\b", "Kernel", plain)
@@ -187,7 +187,11 @@ def _one_case(source: str, case: str) -> str:
             and isinstance(node.value, ast.Tuple)
         ):
             listed = node.value.elts
-            chosen = [one for one in listed if isinstance(one, ast.Call) and _first(one) == case]
+            chosen = [
+                call_node
+                for call_node in listed
+                if isinstance(call_node, ast.Call) and _first(call_node) == case
+            ]
             if len(chosen) == 1 and len(listed) > 1:
                 only_case = ast.get_source_segment(source, chosen[0]) or ""
                 before = _upto(source, listed[0].lineno, listed[0].col_offset)

@@ -70,12 +70,12 @@ def _gaps(text: str) -> str:
     return (" " if text[:1] == " " else "") + core + (" " if core and text[-1:] == " " else "")
 
 
-def _described(one: griffe.Object) -> str:
+def _described(thing: griffe.Object) -> str:
     """A docstring as Markdown: its prose, and its sections (`Args:`, `Raises:` …) as lists."""
-    if one.docstring is None:
+    if thing.docstring is None:
         return ""
     parts = []
-    for section in one.docstring.parse("google", warnings=False):
+    for section in thing.docstring.parse("google", warnings=False):
         if isinstance(section, griffe.DocstringSectionText):
             parts.append(prose(section.value))
         elif isinstance(section, griffe.DocstringSectionAdmonition):
@@ -106,13 +106,13 @@ def _entry(element: griffe.DocstringElement) -> str:
 def _names(module: griffe.Module, dotted: str) -> Iterator[str]:
     for name in map(str, module.exports or ()):
         yield f"### {escape.code(f'{dotted}.{name}')}"
-        found = _definition(module, name)
-        if found is not None:
+        definition = _definition(module, name)
+        if definition is not None:
             # Otherwise created on request, or a value: its module's text describes it.
-            yield fenced(_signature(found), "python")
-            yield _described(found)
-            if isinstance(found, griffe.Class):
-                yield from _methods(found)
+            yield fenced(_signature(definition), "python")
+            yield _described(definition)
+            if isinstance(definition, griffe.Class):
+                yield from _methods(definition)
 
 
 def _definition(module: griffe.Module, name: str) -> griffe.Function | griffe.Class | None:
@@ -126,26 +126,28 @@ def _definition(module: griffe.Module, name: str) -> griffe.Function | griffe.Cl
     return member if isinstance(member, (griffe.Function, griffe.Class)) else None
 
 
-def _methods(found: griffe.Class) -> Iterator[str]:
-    for name, method in found.functions.items():
+def _methods(owner: griffe.Class) -> Iterator[str]:
+    for name, method in owner.functions.items():
         if not name.startswith("_") and method.docstring is not None:
             first = method.docstring.value.split("\n\n")[0]
             yield f"{escape.code(_signature(method))}: {inline(first)}"
 
 
-def _signature(found: griffe.Function | griffe.Class) -> str:
-    signature = found.signature()
-    if isinstance(found, griffe.Function):
-        decorators = {str(decorator.value).rpartition(".")[2] for decorator in found.decorators}
+def _signature(definition: griffe.Function | griffe.Class) -> str:
+    signature = definition.signature()
+    if isinstance(definition, griffe.Function):
+        decorators = {
+            str(decorator.value).rpartition(".")[2] for decorator in definition.decorators
+        }
         return f"with {signature}" if "contextmanager" in decorators else signature
-    bases = ", ".join(map(str, found.bases))
+    bases = ", ".join(map(str, definition.bases))
     if signature:
         return f"class {signature}" + (f"  # {bases}" if bases else "")
     fields = [
         f"{attribute.name}: {attribute.annotation}"
         + ("" if attribute.value is None else f" = {attribute.value}")
-        for attribute in found.attributes.values()
+        for attribute in definition.attributes.values()
         if attribute.annotation is not None
     ]
     inside = ", ".join(fields) or bases
-    return f"class {found.name}({inside})" if inside else f"class {found.name}"
+    return f"class {definition.name}({inside})" if inside else f"class {definition.name}"

@@ -54,9 +54,9 @@ def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     """By the path that they are written to, without its ending."""
     made = {"all": _badge(_range(view), standing(view), view, stale_before, view.taken)}
     for column in view.columns:
-        found = standing(view, column=column)
+        shown = standing(view, column=column)
         made[f"columns/{_file(column)}"] = _badge(
-            _spelled(view.label(column)), found, view, stale_before,
+            _spelled(view.label(column)), shown, view, stale_before,
             taken(view.records, view.sources, column=column),
         )  # fmt: skip
     # The other lanes have targets that no plan names.
@@ -64,18 +64,18 @@ def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     named = planned if "compile" in view.run.described.lanes else ()
     for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
         label = {"cpu": "interpreter"}.get(target, target)
-        found = standing(view, target=target)
+        shown = standing(view, target=target)
         over = taken(view.records, view.sources, target=target)
-        made[f"targets/{_file(target)}"] = _badge(label, found, view, stale_before, over)
+        made[f"targets/{_file(target)}"] = _badge(label, shown, view, stale_before, over)
     return made
 
 
 def files(made: dict[str, Badge]) -> dict[str, str]:
-    found = {}
+    written = {}
     for name, badge in made.items():
-        found[f"{name}.svg"] = svg(badge)
-        found[f"{name}.json"] = endpoint(badge)
-    return found
+        written[f"{name}.svg"] = svg(badge)
+        written[f"{name}.json"] = endpoint(badge)
+    return written
 
 
 def svg(badge: Badge) -> str:
@@ -130,16 +130,16 @@ def _width(char: str) -> int:
 
 
 def _badge(
-    label: str, found: Standing, view: View, stale_before: date | None, over: Taken
+    label: str, shown: Standing, view: View, stale_before: date | None, over: Taken
 ) -> Badge:
     on = day(view.run.finished or view.run.started)
-    message, colour = found.summary(), COLOURS[found.state]
+    message, colour = shown.summary(), COLOURS[shown.state]
     if over.cells:
         message = f"{message} · {over}"
     # A badge without a date never counts as fresh.
     if stale_before and (on is None or on < stale_before):
         message, colour = f"stale, of {on or 'an unknown day'} · {message}", COLOURS["stale"]
-    wrong = found.state == "regressed"
+    wrong = shown.state == "regressed"
     return Badge(escape.line(label, LONGEST) or "?", escape.line(message, LONGEST), colour, wrong)
 
 
@@ -147,7 +147,9 @@ def _range(view: View) -> str:
     """`triton 2.3.1 – 3.9`, of the versions that the run was planned for or met."""
     met = {record.column: triton_of(record) for record in view.records if record.versions}
     named = (met.get(column) or versions.of_column(column) for column in view.columns)
-    releases = sorted({release for one in named if one and (release := versions.base(one))})
+    releases = sorted(
+        {release for version in named if version and (release := versions.base(version))}
+    )
     ends = list(dict.fromkeys(_short(release) for release in (*releases[:1], *releases[-1:])))
     return f"triton {' – '.join(ends)}" if ends else "triton"
 

@@ -86,7 +86,7 @@ def _line(line: str, able: Terminal) -> str:
             line = _styled(line, style)
         else:
             line = _OUTCOME.sub(lambda m: _styled(m[0], _OF_OUTCOME.get(m[0], _RED)), line)
-            line = _SIGN.sub(lambda m: "".join(_sign(one) for one in m[0]), line)
+            line = _SIGN.sub(lambda m: "".join(_sign(sign) for sign in m[0]), line)
     if able.links:
         line = _ADDRESS.sub(lambda m: f"\x1b]8;;{m[0]}\x1b\\{m[0]}\x1b]8;;\x1b\\", line)
     return line

@@ -36,19 +36,21 @@ def compared(
 ) -> Diff:
     """Returns the cells of the build that ran, each with that of the release."""
     column = f"triton-{coming.before}"
-    build = [one for one in measured if one.column == f"here-{coming.build}"]
-    places = {(one.target, one.lane, one.mode) for one in build}
-    again = [replace(one, column=column) for one in measured if one.column == f"here-{column}"]
-    before = baseline.onto([one for one in released if one.column == column], again)
-    before = [one for one in before if (one.target, one.lane, one.mode) in places]
+    build = [record for record in measured if record.column == f"here-{coming.build}"]
+    places = {(record.target, record.lane, record.mode) for record in build}
+    again = [
+        replace(record, column=column) for record in measured if record.column == f"here-{column}"
+    ]
+    before = baseline.onto([record for record in released if record.column == column], again)
+    before = [record for record in before if (record.target, record.lane, record.mode) in places]
     return diff(
         Side(coming.before, before, column), Side(coming.build, build, f"here-{coming.build}"), issues
     )  # fmt: skip
 
 
-def _page(coming: Coming, found: Diff) -> str:
-    targets = sorted({pair.record.target for pair in found.pairs})
-    both = sum(1 for pair in found.pairs if pair.before and pair.after)
+def _page(coming: Coming, against: Diff) -> str:
+    targets = sorted({pair.record.target for pair in against.pairs})
+    both = sum(1 for pair in against.pairs if pair.before and pair.after)
     distribution, _, version = coming.build.rpartition("-")
     parts = [
         "# What is coming",
@@ -56,15 +58,15 @@ def _page(coming: Coming, found: Diff) -> str:
         f"`{distribution}` {version} of {coming.published} is a vendor's "
         f"build of Triton, newer than {coming.before}. It is no release and not the "
         "development branch: a difference is the vendor's, or comes with a later release.",
-        f"**{diff_text.verdict(found)}** Compared with Triton {coming.before}: {plural(both, 'cell')} of the suite "
+        f"**{diff_text.verdict(against)}** Compared with Triton {coming.before}: {plural(both, 'cell')} of the suite "
         f"and the reproducers, compiled for {' and '.join(targets)} without compat. The build ran on {coming.checked}; "
         f"cells of {coming.before} are the baseline's, but for those that the baseline lacks, which ran that day too.",
-        *_section("Breaks", "passes on the release and fails on the build", found.breaks, coming),
-        *_section("Fails otherwise", "fails on both, in other words", found.of("changed-failure"), coming),
-        *_section("Fixed", f"fails on {coming.before} and passes on the build", found.of("fixed"), coming),
-        *_heavier(found.of(*HEAVIER), coming),
+        *_section("Breaks", "passes on the release and fails on the build", against.breaks, coming),
+        *_section("Fails otherwise", "fails on both, in other words", against.of("changed-failure"), coming),
+        *_section("Fixed", f"fails on {coming.before} and passes on the build", against.of("fixed"), coming),
+        *_heavier(against.of(*HEAVIER), coming),
         "## In its files",
-        "\n".join(f"- {escape.markdown(one)}" for one in coming.about),
+        "\n".join(f"- {escape.markdown(line)}" for line in coming.about),
         f"To see your own kernels on it: install `{distribution}` into an environment with torch and crosswarp, and "
         "`crosswarp run --here PYTHON --suite DIR`.",
     ]  # fmt: skip

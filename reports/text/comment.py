@@ -151,7 +151,7 @@ def _sections(view: View) -> list[Section]:
     if red:
         if view.verdict.theirs:
             title = f"Fails: {_number(red, 'root cause')}"
-            rows = [f"- {_code(str(view.fault(one.records[0])))}" for one in red]
+            rows = [f"- {_code(str(view.fault(cause.records[0])))}" for cause in red]
             sections.append(Section("Whose fault, and the next step", list(dict.fromkeys(rows))))
         else:
             title = f"Regressed: {_number(red, 'root cause')} that no known issue explains"
@@ -165,7 +165,7 @@ def _sections(view: View) -> list[Section]:
     if view.wrong_windows:
         rows = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
         sections.append(Section("Wrong affected releases in issues.toml", rows))
-    lost = [str(one) for one in missing(view)]
+    lost = [str(gap) for gap in missing(view)]
     lost += [note.text for note in view.notes if note.kind == "problem"]
     failures = [f"{e.column}: {e.message}" for e in view.environments if e.state == "failed"]
     if lost or failures:
@@ -224,9 +224,9 @@ def _cells(view: View) -> Section:
             _code(column),
             lane,
             COMPAT[mode].short,
-            *(f"{found[outcome]:,}" if found[outcome] else "" for outcome in seen),
+            *(f"{counted[outcome]:,}" if counted[outcome] else "" for outcome in seen),
         ]
-        for column, lane, mode, found in lines
+        for column, lane, mode, counted in lines
     ]
     return _table("Cells", ["column", "lane", "compat", *seen], rows)
 

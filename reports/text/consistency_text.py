@@ -17,11 +17,11 @@ _NOTHING = (
 )
 
 
-def consistency_text(found: Consistency) -> str:
-    if not found.outputs and not found.failed:
+def consistency_text(consistency: Consistency) -> str:
+    if not consistency.outputs and not consistency.failed:
         return fill("", _NOTHING) + "\n"
     parts = []
-    if found.outputs:
+    if consistency.outputs:
         heads = ["output", "places", "largest error", "smallest", "ratio", "bits"]
         rows = [
             [
@@ -32,7 +32,7 @@ def consistency_text(found: Consistency) -> str:
                 "" if math.isinf(output.spread) else f"{output.spread:.2f}",
                 _bits(output.kinds_of_bits),
             ]
-            for output in found.outputs
+            for output in consistency.outputs
         ]
         parts.append(tabulate(rows, heads, disable_numparse=True))
         differ = [
@@ -42,26 +42,30 @@ def consistency_text(found: Consistency) -> str:
                     f"{output.kernel}/{output.case} {output.name}: {_groups(output.groups)}", 4000
                 ),
             )
-            for output in found.outputs
+            for output in consistency.outputs
             if output.kinds_of_bits > 1
         ]
         if differ:
             parts.append("\n".join(["Equal bits:", *differ]))
         wrong = [
-            output for output in found.outputs if len(output.comparable) < len(output.measured)
+            output
+            for output in consistency.outputs
+            if len(output.comparable) < len(output.measured)
         ]
         parts += [
             fill(
                 "",
                 escape.line(
-                    f"{one.kernel}/{one.case} {one.name}: NaN or infinity at the wrong place in "
-                    + ", ".join(_where(each.place) for each in one.measured if each.error is None)
+                    f"{output.kernel}/{output.case} {output.name}: NaN or infinity at the wrong place in "
+                    + ", ".join(
+                        _where(each.place) for each in output.measured if each.error is None
+                    )
                 ),
             )
-            for one in wrong
+            for output in wrong
         ]
     by_reason: dict[tuple[str, str, str], list[Place]] = defaultdict(list)
-    for kernel, case, place, why in found.failed:
+    for kernel, case, place, why in consistency.failed:
         by_reason[kernel, case, why].append(place)
     if by_reason:
         lines = [
@@ -69,14 +73,14 @@ def consistency_text(found: Consistency) -> str:
             for (kernel, case, why), places in by_reason.items()
         ]
         parts.append("\n".join(["No numbers:", *lines]))
-    if found.tolerances:
-        parts.append("\n".join(["Tolerances, twice the largest error:", *_tolerances(found)]))
+    if consistency.tolerances:
+        parts.append("\n".join(["Tolerances, twice the largest error:", *_tolerances(consistency)]))
     return "\n\n".join(parts) + "\n"
 
 
-def _tolerances(found: Consistency) -> list[str]:
+def _tolerances(consistency: Consistency) -> list[str]:
     by_kernel: dict[str, list[Tolerance]] = defaultdict(list)
-    for tolerance in found.tolerances:
+    for tolerance in consistency.tolerances:
         by_kernel[tolerance.kernel].append(tolerance)
     lines = []
     for kernel, tolerances in by_kernel.items():
@@ -98,8 +102,8 @@ def _tolerances(found: Consistency) -> list[str]:
     return lines
 
 
-def _at(one: Measured) -> str:
-    return f"{one.error or 0.0:.2g} ({escape.line(_where(one.place), 60)})"
+def _at(measured: Measured) -> str:
+    return f"{measured.error or 0.0:.2g} ({escape.line(_where(measured.place), 60)})"
 
 
 def _where(place: Place) -> str:

@@ -41,15 +41,15 @@ def terminal(diff: Diff, verbose: bool = False) -> str:
     if len(diff.breaks) > 1 and not verbose:
         parts.append("\n".join(map(_listed, diff.breaks)))
     for outcome in diff.counts:
-        found = diff.of(outcome)
-        if not found or (outcome == "changed" and not verbose):
+        groups = diff.of(outcome)
+        if not groups or (outcome == "changed" and not verbose):
             continue
         parts.append(_heading(diff, outcome))
-        brief = [] if verbose else [_brief(group) for group in found]
+        brief = [] if verbose else [_brief(group) for group in groups]
         if brief and all(brief):
             parts.append("\n".join(brief))
         else:
-            parts += [_whole(group, verbose) for group in found]
+            parts += [_whole(group, verbose) for group in groups]
     counts = [(outcome, str(cells)) for outcome, cells in diff.counts.items()]
     parts.append(tight(["comparison", "cells"], counts, 2))
     for note, cells in diff.notes.items():
@@ -127,14 +127,14 @@ def known(group: Group) -> str:
     assert group.issue is not None
     issue = group.issue
     names = ", ".join(f'"{name}"' for name in group.shims)
-    found = [
+    pairs = [
         ("code", issue.code),
         ("message", message(group)),
         ("fix", issue.workaround),
         ("compat", f"compat.install(only=[{names}])" if names else ""),
         ("link", issue.links[0]),
     ]
-    rows = [row(name, text) for name, text in found if text]
+    rows = [row(name, text) for name, text in pairs if text]
     return "\n".join([fill("  ", escape.line(f"{issue.title} [{issue.id}]")), *rows])
 
 
@@ -151,14 +151,14 @@ def _brief(group: Group) -> str:
     """A line for a heavier kernel, and for an issue that is fixed or fails in another way; empty for a failure."""
     names = escape.line(_names(group), _NAMES)
     if group.outcome in ("resource-regressed", "slower", "changed", *REPORTED):
-        found = changes(group)
-        more = f"; and {len(found) - 1} more" if len(found) > 1 else ""
+        lines = changes(group)
+        more = f"; and {len(lines) - 1} more" if len(lines) > 1 else ""
         first = next(
             (
                 reported(text)
                 if group.outcome in REPORTED
                 else f"{metric} {text.partition(':')[0]}"
-                for metric, text in found
+                for metric, text in lines
             ),
             "",
         )

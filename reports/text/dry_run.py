@@ -8,61 +8,65 @@ from crosswarp.reports.text import escape
 from crosswarp.reports.text.layout import column_id, fill, tight
 
 
-def dry_run(found: Estimate, costs: Costs) -> str:
-    plan = found.plan
+def dry_run(estimated: Estimate, costs: Costs) -> str:
+    plan = estimated.plan
     kernels = "all kernels" if plan.kernels == ("*",) else f"kernels {', '.join(plan.kernels)}"
     chosen = [", ".join(names) for names in (plan.targets, plan.lanes, plan.modes)]
     parts = [
-        fill("", _verdict(found)),
+        fill("", _verdict(estimated)),
         fill("", escape.line("; ".join([*chosen, kernels]))),
-        tight(_HEADS, [row for column in found.columns for row in _rows(column)], left=2),
+        tight(_HEADS, [row for column in estimated.columns for row in _rows(column)], left=2),
     ]  # fmt: skip
-    if found.megabytes > found.free_megabytes:
+    if estimated.megabytes > estimated.free_megabytes:
         summary = (
-            f"There is not enough room: {_gigabytes(found.free_megabytes)} are free. Take fewer releases "
+            f"There is not enough room: {_gigabytes(estimated.free_megabytes)} are free. Take fewer releases "
             "(--triton), another disk with --work, or --environments remove, which holds one column's at a time."
         )
         parts.append(fill("", summary))
-    parts += [fill("", text) for text in _sources(found, costs)]
+    parts += [fill("", text) for text in _sources(estimated, costs)]
     return "\n\n".join(parts) + "\n"
 
 
 _HEADS = ("column", "environment", "cells", "time")
 
 
-def _verdict(found: Estimate) -> str:
-    columns = "1 column" if len(found.columns) == 1 else f"{len(found.columns)} columns"
+def _verdict(estimated: Estimate) -> str:
+    columns = "1 column" if len(estimated.columns) == 1 else f"{len(estimated.columns)} columns"
     cells = (
         "cells that nobody has counted yet"
-        if found.cells is None
-        else f"about {found.cells:,} cells"
+        if estimated.cells is None
+        else f"about {estimated.cells:,} cells"
     )
-    time = "" if found.seconds is None else f", about {_time(found.seconds)}"
-    disk = f", {_gigabytes(found.megabytes)} of environments to build" if found.megabytes else ""
-    return f"Nothing was run. It would be {columns}, {cells}{time} with {found.plan.jobs} at a time{disk}."
+    time = "" if estimated.seconds is None else f", about {_time(estimated.seconds)}"
+    disk = (
+        f", {_gigabytes(estimated.megabytes)} of environments to build"
+        if estimated.megabytes
+        else ""
+    )
+    return f"Nothing was run. It would be {columns}, {cells}{time} with {estimated.plan.jobs} at a time{disk}."
 
 
-def _rows(one: OfColumn) -> list[list[str]]:
-    first, *others = column_id(one.column).split("\n")
-    cells = "?" if one.cells is None else f"{one.cells:,}"
-    time = "?" if one.seconds is None else _time(one.seconds)
-    built = "there" if one.built else "to build"
+def _rows(column: OfColumn) -> list[list[str]]:
+    first, *others = column_id(column.column).split("\n")
+    cells = "?" if column.cells is None else f"{column.cells:,}"
+    time = "?" if column.seconds is None else _time(column.seconds)
+    built = "there" if column.built else "to build"
     return [[first, built, cells, time], *([part, "", "", ""] for part in others)]
 
 
-def _sources(found: Estimate, costs: Costs) -> list[str]:
-    runs = sorted({column.run for column in found.columns if column.run is not None})
+def _sources(estimated: Estimate, costs: Costs) -> list[str]:
+    runs = sorted({column.run for column in estimated.columns if column.run is not None})
     texts = []
     if runs:
         texts.append(f"Cells and time as in run {', '.join(map(str, runs))} of the store.")
-    if any(column.run is None and column.cells is not None for column in found.columns):
+    if any(column.run is None and column.cells is not None for column in estimated.columns):
         lanes = costs.lanes
         texts.append(
             f"Cells and time that no run of the store has: {lanes.source} ({lanes.checked})."
         )
-    if any(column.cells is None for column in found.columns):
+    if any(column.cells is None for column in estimated.columns):
         texts.append("Of a suite of your own the cases are known when it has run once.")
-    if found.megabytes:
+    if estimated.megabytes:
         texts.append(f"Disk: {costs.environment.source}, in MB ({costs.environment.checked}).")
     return texts
 

@@ -43,7 +43,7 @@ def pages() -> dict[str, str]:
     proven = json.loads(errors.PROVEN.read_text(encoding="utf-8"))["examples"]
     made = {"errors/index.md": _list(index.entries)}
     for number, entry in enumerate(index.entries):
-        mine = {name: one for name, one in proven.items() if name.split("#")[0] == entry.id}
+        mine = {name: proof for name, proof in proven.items() if name.split("#")[0] == entry.id}
         made[f"errors/{entry.id}.md"] = page(entry, says.get(number, []), mine)
     return made
 
@@ -51,8 +51,10 @@ def pages() -> dict[str, str]:
 def _list(entries: Sequence[Entry]) -> str:
     parts = ["# Errors", _MADE, "The box answers as `crosswarp why` does.", _BOX]
     for kind, name in KINDS.items():
-        mine = sorted((entry for entry in entries if entry.kind == kind), key=lambda one: one.title)
-        lines = [f"- [{escape.markdown(one.title)}]({one.id}.md)" for one in mine]
+        mine = sorted(
+            (entry for entry in entries if entry.kind == kind), key=lambda entry: entry.title
+        )
+        lines = [f"- [{escape.markdown(entry.title)}]({entry.id}.md)" for entry in mine]
         parts += [f"## {name}", "\n".join(lines)]
     return "\n\n".join(parts) + "\n"
 
@@ -62,7 +64,9 @@ def page(entry: Entry, says: Sequence[errors.Wording], proven: dict[str, Any]) -
     parts = [f"# {escape.markdown(entry.title)}", _MADE]
     if entry.foreign:
         parts.append(f"This is not Triton's: {escape.markdown(entry.foreign)}.")
-    parts.append("\n".join(f"- {escape.code(one.text)}{_releases(one.triton)}" for one in says))
+    parts.append(
+        "\n".join(f"- {escape.code(wording.text)}{_releases(wording.triton)}" for wording in says)
+    )
     if entry.meaning:
         parts.append(escape.markdown(entry.meaning))
     for number, cause in enumerate(entry.causes, 1):
@@ -109,9 +113,11 @@ def _table(proven: dict[str, Any]) -> str:
     """By release, the failing example's message and whether the corrected one compiles."""
     rows = []
     for name, halves in sorted(proven.items()):
-        for column in sorted(halves["bad"], key=lambda one: [int(n) for n in one.split(".")]):
-            said = halves["bad"][column]
-            word, _, text = said.partition(": ")
+        for column in sorted(
+            halves["bad"], key=lambda version: [int(n) for n in version.split(".")]
+        ):
+            message = halves["bad"][column]
+            word, _, text = message.partition(": ")
             shown = {"says": escape.code(text), "passes": "takes it"}.get(word, "other words")
             good = halves["good"].get(column, "").partition(":")[0] or "not run"
             rows.append([name.split("#")[1], column, shown, good])

@@ -92,7 +92,7 @@ def _plain(text: str) -> str:
     return "".join(_HTML.get(char, char) for char in escaped)
 
 
-def _escaped_pipe(found: re.Match[str]) -> str:
+def _escaped_pipe(match: re.Match[str]) -> str:
     """With an odd number of backslashes: an even one would be read in pairs, and the pipe end its cell."""
-    before = found[1]
+    before = match[1]
     return f"{before}\\{'' if len(before) % 2 == 0 else chr(92)}|"

@@ -146,7 +146,7 @@ def export(view: View) -> str:
     document = {
         "format": FORMAT,
         "run": asdict(view.run),
-        "missing": [str(one) for one in missing(view)],
+        "missing": [str(gap) for gap in missing(view)],
         "taken_over": {
             "cells": view.taken.cells,
             "of": view.taken.of,
@@ -162,8 +162,8 @@ def export(view: View) -> str:
             "as_expected": verdict.as_expected,
             "known": [{"cell": record.id, "issue": issue.id} for record, issue in verdict.known],
             "healed": [
-                {"cell": one.bare.id, "issue": one.issue.id, "shims": list(one.shims)}
-                for one in verdict.healed
+                {"cell": pair.bare.id, "issue": pair.issue.id, "shims": list(pair.shims)}
+                for pair in verdict.healed
             ],
             "unhealed": [
                 {"cell": record.id, "issue": issue.id} for record, issue in verdict.unhealed
@@ -203,7 +203,7 @@ def schema() -> str:
 def plain(node: Any) -> Any:
     """Removes parts that differ between pydantic versions and that no reader needs, so that each writes the same."""
     if isinstance(node, list):
-        return [plain(one) for one in node]
+        return [plain(part) for part in node]
     if not isinstance(node, dict):
         return node
     kept = {

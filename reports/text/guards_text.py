@@ -56,7 +56,7 @@ def summary(report: Report) -> str:
         parts.append(f"{_count(len(report.unreadable), 'file')} could not be read")
     if report.lane:
         tried = [answer for answer in report.answers if answer.places]
-        reached = [one for one in tried if one.verdict != "not exercised"]
+        reached = [answer for answer in tried if answer.verdict != "not exercised"]
         ran = _count(report.ran, "run")
         parts.append(f"{len(tried)} turned round, {len(reached)} reached, in {ran}")
     return ", ".join(parts) + "."
@@ -68,13 +68,13 @@ def _count(number: int, what: str) -> str:
 
 def text(report: Report) -> str:
     lines = [
-        escape.line(f"{one.path}:{one.line}: cannot be read: {one.why}", 300)
-        for one in report.unreadable
+        escape.line(f"{file.path}:{file.line}: cannot be read: {file.why}", 300)
+        for file in report.unreadable
     ]
     for answer in report.answers:
         guard = answer.guard
         lines.append(escape.line(f"{guard.id}: {guard.text} ({', '.join(guard.kinds)})", 300))
-        lines += [f"    {escape.line(one, 500)}" for one in _about(answer, report)]
+        lines += [f"    {escape.line(line, 500)}" for line in _about(answer, report)]
     return "\n".join([*lines, escape.line(summary(report)), *_proves(report)]) + "\n"
 
 
@@ -90,12 +90,12 @@ def markdown(report: Report) -> str:
             f"{escape.code(guard.text)} {escape.markdown(guard.id)}",
             escape.code(guard.code),
             escape.markdown(verdict),
-            "; ".join(escape.markdown(one) for one in why if one != _LETTERS),
+            "; ".join(escape.markdown(reason) for reason in why if reason != _LETTERS),
         ]
         rows.append(cells)
     lines.append(pipes(["guard", "it decides", "verdict", "why"], rows))
-    for one in report.unreadable:
-        lines += ["", f"{escape.markdown(one.path)} cannot be read: {escape.markdown(one.why)}."]
+    for file in report.unreadable:
+        lines += ["", f"{escape.markdown(file.path)} cannot be read: {escape.markdown(file.why)}."]
     return "\n".join(lines) + "\n"
 
 
@@ -125,7 +125,8 @@ def as_json(report: Report) -> str:
                 for answer in report.answers
             ],
             "unreadable": [
-                {"path": one.path, "line": one.line, "why": one.why} for one in report.unreadable
+                {"path": file.path, "line": file.line, "why": file.why}
+                for file in report.unreadable
             ],
         }
     )
@@ -140,13 +141,13 @@ def _place(place: Place) -> Mapping[str, object]:
         "cases": place.cases,
         "red": [
             {
-                "kernel": one.kernel,
-                "case": one.case,
-                "outcome": one.outcome,
-                "words": words(one),
-                "issue": one.issue,
+                "kernel": record.kernel,
+                "case": record.case,
+                "outcome": record.outcome,
+                "words": words(record),
+                "issue": record.issue,
             }
-            for one in place.red
+            for record in place.red
         ],
     }
 
@@ -164,7 +165,7 @@ def _about(answer: Answer, report: Report) -> list[str]:
         lines.append(_LETTERS)
     if guard.holds and not answer.places:
         lines.append(_holds(guard.holds, report.releases))
-    lines += [f"from {one}" for one in guard.made_of[:2]]
+    lines += [f"from {source}" for source in guard.made_of[:2]]
     return lines
 
 

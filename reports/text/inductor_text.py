@@ -17,11 +17,11 @@ from crosswarp.reports.text import escape
 _LONGEST = 100
 
 
-def programs(found: Mapping[str, str]) -> str:
+def programs(described: Mapping[str, str]) -> str:
     """Our programs, a line each."""
-    width = max(map(len, found))
-    lines = [f"{name:{width}}  {description}".rstrip() for name, description in found.items()]
-    return "\n".join(lines) + f"\n{len(found)} programs\n"
+    width = max(map(len, described))
+    lines = [f"{name:{width}}  {description}".rstrip() for name, description in described.items()]
+    return "\n".join(lines) + f"\n{len(described)} programs\n"
 
 
 def written(records: Iterable[Record]) -> str:
@@ -51,8 +51,8 @@ def pairs(records: Sequence[Record], versions: Mapping[str, Mapping[str, Any]]) 
                 for record in records
                 if record.column == column and record.mode == mode and record.ran
             ]
-            green = sum(one.outcome == "pass" for one in these)
-            causes = Counter(words(one) for one in these if one.red)
+            green = sum(record.outcome == "pass" for record in these)
+            causes = Counter(words(record) for record in these if record.red)
             worst = [f"{escape.line(why, 70)} ({count})" for why, count in causes.most_common(2)]
             pair = [str(installed.get(name, "?")) for name in ("torch", "triton")]
             rows.append([*pair, COMPAT[mode].short, f"{green} of {len(these)}", "; ".join(worst)])

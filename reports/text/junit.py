@@ -29,9 +29,9 @@ def junit(view: View) -> str:
     suites = []
     for column, records in view.by_column.items():
         cells = [_cell(record, judged.get(record.id)) for record in records]
-        found: Mapping[str, Any] = next((r.versions for r in records if r.versions), {})
+        installed: Mapping[str, Any] = next((r.versions for r in records if r.versions), {})
         suites.append(
-            _suite(view.label(column), started, cells, found, sum(r.seconds for r in records))
+            _suite(view.label(column), started, cells, installed, sum(r.seconds for r in records))
         )
     problems = [note.text for note in view.notes if note.kind == "problem"]
     sentences = dict.fromkeys([*map(str, missing(view)), *problems])
@@ -46,7 +46,7 @@ def junit(view: View) -> str:
 
 
 def _suite(
-    name: str, started: str, cells: Sequence[Element], found: Mapping[str, Any] = {}, seconds: float = 0.0
+    name: str, started: str, cells: Sequence[Element], installed: Mapping[str, Any] = {}, seconds: float = 0.0
 ) -> Element:  # fmt: skip
     counts = {"tests": str(len(cells))}
     for kind, plural in zip(_KINDS, ("failures", "errors", "skipped")):
@@ -55,7 +55,9 @@ def _suite(
         "name": escape.line(name, LONGEST_NAME) or "-", **counts, "time": f"{seconds:.3f}",
         **({"timestamp": started} if started else {}),
     })  # fmt: skip
-    properties = {name: value for name, value in found.items() if isinstance(value, str) and value}
+    properties = {
+        name: value for name, value in installed.items() if isinstance(value, str) and value
+    }
     if properties:
         holder = SubElement(suite, "properties")
         for key, value in properties.items():

@@ -47,16 +47,23 @@ def known(view: View, verbose: bool = False) -> list[str]:
 _HEADS = ("outcome", "Triton", "issue")
 
 
-def _rows(found: Sequence[Sequence[Regression]]) -> list[list[str]]:
+def _rows(groups: Sequence[Sequence[Regression]]) -> list[list[str]]:
     """The worst outcome of each issue, where it fails, and as much of its title as fits."""
-    firsts = [mine[0] for mine in found]
-    spans = [_span([column for group in mine for column in group.columns]) for mine in found]
-    left = [max(map(len, texts)) for texts in ([one.outcome for one in firsts], spans, _HEADS[:2])]
+    firsts = [mine[0] for mine in groups]
+    spans = [_span([column for group in mine for column in group.columns]) for mine in groups]
+    left = [
+        max(map(len, texts))
+        for texts in ([regression.outcome for regression in firsts], spans, _HEADS[:2])
+    ]
     room = WIDTH - max(left[0], left[2]) - max(left[1], left[2]) - 4
     return [
-        [one.outcome, span, escape.line(f"{one.issue.id}: {one.issue.title}", room)]
-        for one, span in zip(firsts, spans)
-        if one.issue
+        [
+            regression.outcome,
+            span,
+            escape.line(f"{regression.issue.id}: {regression.issue.title}", room),
+        ]
+        for regression, span in zip(firsts, spans)
+        if regression.issue
     ]
 
 
@@ -93,7 +100,7 @@ def _regression(group: Regression) -> str:
     return "\n".join(
         [
             fill("  ", escape.line(f"{group.kernel}: {issue.title} [{issue.id}]", LONGEST)),
-            *(row(*one) for one in rows),
+            *(row(*cells) for cells in rows),
         ]
     )
 

@@ -15,8 +15,8 @@ from crosswarp.reports.text.markdown import pipes
 _NAMED = 8
 # Modules that follow the language and are in its tables, or are separate compilers.
 _NOT_SHOWN = tuple(
-    f"triton.{one}."
-    for one in (
+    f"triton.{name}."
+    for name in (
         "language",
         "experimental.gluon",
         "runtime.interpreter",
@@ -96,7 +96,7 @@ def _names(names: Iterable[str]) -> str:
     for name in names:
         if name.startswith(("libdevice.", "launch.")):
             continue
-        prefix = next((one for one in counted if name.startswith(one)), None)
+        prefix = next((start for start in counted if name.startswith(start)), None)
         if prefix:
             counted[prefix] += 1
         else:
@@ -113,22 +113,22 @@ def _host(table: Table) -> list[str]:
         for name in filter(language_table.of_host, release.names):
             where.setdefault(name, []).append(version)
     rows = []
-    for name, found in sorted(where.items()):
+    for name, releases in sorted(where.items()):
         parent = name.rpartition(".")[0]
         public = not any(part.startswith("_") for part in name.split("."))
         if (
             public
-            and found != order
+            and releases != order
             and not name.startswith(_NOT_SHOWN)
-            and where.get(parent) != found
+            and where.get(parent) != releases
         ):
-            rows.append([escape.code(name), language_table.runs(found, order)])
+            rows.append([escape.code(name), language_table.runs(releases, order)])
     if not rows:
         return []
-    asked = {one for release in table.values() if (one := release.about.get("host"))}
+    asked = {host for release in table.values() if (host := release.about.get("host"))}
     how = " ".join(
-        f"{', '.join(v for v in table if table[v].about.get('host') == one)}: {escape.markdown(one)}."
-        for one in sorted(asked)
+        f"{', '.join(v for v in table if table[v].about.get('host') == reason)}: {escape.markdown(reason)}."
+        for reason in sorted(asked)
     )
     intro = (
         "What libraries import from Triton itself, and not every release has. Of a module that came or went as a whole "
@@ -171,14 +171,14 @@ def _parameters(signature: str) -> dict[str, str]:
     if not signature.startswith("("):
         # A launch option: its default alone.
         return {"": signature.removeprefix("=")} if signature else {}
-    found = parameters(signature)
+    named = parameters(signature)
     keyword_only = signature.partition("*, ")[2]
-    return found if not keyword_only else _with_star(found, parameters(f"({keyword_only}"))
+    return named if not keyword_only else _with_star(named, parameters(f"({keyword_only}"))
 
 
-def _with_star(found: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+def _with_star(named: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """`found` with a `*` before the keyword-only parameters."""
-    before = {name: default for name, default in found.items() if name not in after}
+    before = {name: default for name, default in named.items() if name not in after}
     return {**before, "*": "", **after}
 
 

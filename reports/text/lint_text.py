@@ -30,23 +30,23 @@ def rendered(result: Result, form: str) -> str:
 
 def text(result: Result) -> str:
     lines = [
-        _line(one.path, one.line, 1, "cannot be checked", one.why) for one in result.unreadable
+        _line(file.path, file.line, 1, "cannot be checked", file.why) for file in result.unreadable
     ]
     own = [finding for finding in result.findings if finding.apart is None]
-    for _, group in itertools.groupby(own, key=lambda one: one.path):
+    for _, group in itertools.groupby(own, key=lambda finding: finding.path):
         alike: dict[tuple[str, str], list[Finding]] = {}
-        for one in group:
-            alike.setdefault((one.rule, one.message), []).append(one)
-        for (rule, message), found in alike.items():
-            for one in found[:_SHOWN]:
-                lines.append(_line(one.path, one.line, one.column, rule, message))
-                if one.callers:
-                    lines.append(f"    called from {escape.line(', '.join(one.callers), 600)}")
-            if len(found) > _SHOWN:
-                lines.append(f"    and in {len(found) - _SHOWN} more places of this file")
+        for place in group:
+            alike.setdefault((place.rule, place.message), []).append(place)
+        for (rule, message), findings in alike.items():
+            for shown in findings[:_SHOWN]:
+                lines.append(_line(shown.path, shown.line, shown.column, rule, message))
+                if shown.callers:
+                    lines.append(f"    called from {escape.line(', '.join(shown.callers), 600)}")
+            if len(findings) > _SHOWN:
+                lines.append(f"    and in {len(findings) - _SHOWN} more places of this file")
     coming = [
-        escape.line(f"Announced for Triton {one.release}: {one.title}. {one.do}", 600)
-        for one in result.announced
+        escape.line(f"Announced for Triton {change.release}: {change.title}. {change.do}", 600)
+        for change in result.announced
     ]
     return "\n".join([*lines, *_apart(result), *coming, summary(result)]) + "\n"
 
@@ -55,17 +55,17 @@ def _apart(result: Result) -> list[str]:
     """The folders of other vendors' chips, and vendored copies, each with how much is in it."""
     lines = []
     for counts, title in ((False, _VENDORS), (True, _COPIES)):
-        found: dict[Apart, list[Finding]] = {}
+        by_folder: dict[Apart, list[Finding]] = {}
         for finding in result.findings:
             if finding.apart is not None and finding.counts is counts:
-                found.setdefault(finding.apart, []).append(finding)
-        if found:
+                by_folder.setdefault(finding.apart, []).append(finding)
+        if by_folder:
             lines.append(title)
         for apart, inside in sorted(
-            found.items(), key=lambda pair: (-len(pair[1]), pair[0].folder)
+            by_folder.items(), key=lambda pair: (-len(pair[1]), pair[0].folder)
         ):
             vendor = f" ({apart.vendor})" if apart.vendor else ""
-            files = len({one.path for one in inside})
+            files = len({place.path for place in inside})
             many = f"{_count(len(inside), 'finding')} in {_count(files, 'file')}"
             lines.append(f"    {escape.line(apart.folder, 200)}{vendor}: {many}")
     return lines
@@ -118,11 +118,17 @@ def as_json(result: Result) -> str:
                 for finding in result.findings
             ],
             "announced": [
-                {"release": one.release, "title": one.title, "effect": one.effect, "do": one.do}
-                for one in result.announced
+                {
+                    "release": change.release,
+                    "title": change.title,
+                    "effect": change.effect,
+                    "do": change.do,
+                }
+                for change in result.announced
             ],
             "unreadable": [
-                {"path": one.path, "line": one.line, "why": one.why} for one in result.unreadable
+                {"path": file.path, "line": file.line, "why": file.why}
+                for file in result.unreadable
             ],
         }
     )
@@ -137,18 +143,20 @@ def sarif(result: Result) -> str:
     rules.append(
         {"id": _UNREADABLE, "shortDescription": {"text": "a file that could not be checked"}}
     )
-    found = [
+    results = [
         _result(finding.rule, finding.message, finding.path, finding.line, finding.column)
         for finding in result.findings
         if finding.counts
     ]
-    found += [_result(_UNREADABLE, one.why, one.path, one.line, 1) for one in result.unreadable]
+    results += [
+        _result(_UNREADABLE, file.why, file.path, file.line, 1) for file in result.unreadable
+    ]
     tool = {"driver": {"name": "crosswarp lint", "fullName": _ABOUT, "rules": rules}}
     return escape.document(
         {
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
-            "runs": [{"tool": tool, "columnKind": "utf16CodeUnits", "results": found}],
+            "runs": [{"tool": tool, "columnKind": "utf16CodeUnits", "results": results}],
         }
     )
 
@@ -172,8 +180,8 @@ def _result(rule: str, message: str, path: str, line: int, column: int) -> Mappi
 def github(result: Result) -> str:
     """Annotations: commands to GitHub's runner, in which nothing of a stranger's ends one or begins another."""
     lines = [
-        _command("notice", one.path, one.line, 1, "cannot be checked", one.why)
-        for one in result.unreadable
+        _command("notice", file.path, file.line, 1, "cannot be checked", file.why)
+        for file in result.unreadable
     ]
     for finding in result.findings:
         if not finding.counts:

@@ -27,44 +27,44 @@ _MEANING = {
 }
 
 
-def terminal(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
+def terminal(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     """A paragraph for each verdict, with each issue and its title; those that need attention come last."""
-    parts = [fill("", f"{escape.line(name, 200)}: {len(columns)} columns. {_counts(found)}.")]
+    parts = [fill("", f"{escape.line(name, 200)}: {len(columns)} columns. {_counts(proved)}.")]
     for verdict in sorted(_MEANING, key=lambda verdict: verdict == "contradicted"):
-        mine = [one for one in found if one.verdict == verdict]
+        mine = [proof for proof in proved if proof.verdict == verdict]
         if mine:
             lines = [fill("", f"{len(mine)} {verdict}: {_MEANING[verdict]}")]
-            parts.append("\n".join([*lines, *chain(*(_entry(one, columns) for one in mine))]))
+            parts.append("\n".join([*lines, *chain(*(_entry(proof, columns) for proof in mine))]))
     return "\n\n".join(parts) + "\n"
 
 
-def _entry(one: Proof, columns: Sequence[str]) -> list[str]:
+def _entry(proof: Proof, columns: Sequence[str]) -> list[str]:
     """The lines of one issue."""
-    _, affected, fails, _, compat, _ = _row(one, columns)
+    _, affected, fails, _, compat, _ = _row(proof, columns)
     facts = [f"Triton {affected}"]
     # The affected releases already say where it fails, unless the verdict is another.
-    if one.verdict != "shown" and fails:
+    if proof.verdict != "shown" and fails:
         facts.append(f"fails on {fails}")
     if compat:
-        facts.append(f"{compat} with compat" if one.healed else compat)
+        facts.append(f"{compat} with compat" if proof.healed else compat)
     # The verdict says it, unless the case needs a GPU.
-    without_notes = one.verdict == "no case" or one.verdict == "not run" and not one.gpu_alone
+    without_notes = proof.verdict == "no case" or proof.verdict == "not run" and not proof.gpu_alone
     return [
-        fill("  ", escape.line(f"{one.issue.id}: {', '.join(facts)}", LONGEST)),
-        fill("      ", escape.line(one.issue.title, LONGEST)),
+        fill("  ", escape.line(f"{proof.issue.id}: {', '.join(facts)}", LONGEST)),
+        fill("      ", escape.line(proof.issue.title, LONGEST)),
         *(
             fill("      ", escape.line(note, LONGEST))
-            for note in ([] if without_notes else _notes(one, columns))
+            for note in ([] if without_notes else _notes(proof, columns))
         ),
     ]
 
 
-def markdown(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
+def markdown(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     rows = []
-    for one in found:
-        issue, links = one.issue, one.issue.links
+    for proof in proved:
+        issue, links = proof.issue, proof.issue.links
         title = escape.markdown(f"{issue.title} [{issue.id}]")
-        _, window, *states = _row(one, columns)
+        _, window, *states = _row(proof, columns)
         rows.append([
             f"{title} {' '.join(escape.link(short_link(url), url) for url in links)}",
             escape.code(window), *map(escape.markdown, states),
@@ -72,74 +72,74 @@ def markdown(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     meaning = "\n".join(f"- {word}: {meaning}" for word, meaning in _MEANING.items())
     parts = [
         "# Known issues, and where they were seen",
-        f"Of {escape.code(name)}, {len(columns)} columns, without compat and with it: {_counts(found)}. Each entry "
+        f"Of {escape.code(name)}, {len(columns)} columns, without compat and with it: {_counts(proved)}. Each entry "
         "names a case of ours, which has to fail on the affected releases and pass on the others. Made by "
         "`crosswarp docs`.",
         meaning,
         pipes(_HEADS, rows),
     ]
     notes = [
-        f"- {escape.code(one.issue.id)}: {escape.markdown(note)}"
-        for one in found
-        for note in _notes(one, columns)
+        f"- {escape.code(entry.issue.id)}: {escape.markdown(note)}"
+        for entry in proved
+        for note in _notes(entry, columns)
     ]
     if notes:
         parts.append("\n".join(notes))
     return "\n\n".join(parts) + "\n"
 
 
-def export(found: Sequence[Proof], columns: Sequence[str], name: str) -> str:
+def export(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
     document: dict[str, Any] = {
         "format": FORMAT,
         "of": name,
         "columns": list(columns),
         "issues": [
             {
-                "id": one.issue.id, "status": one.issue.status, "triton": one.issue.triton, "verdict": one.verdict,
-                "red": one.red, "green": one.green, "mixed": one.mixed, "otherwise": one.otherwise,
-                "healed": one.healed, "not_run": one.not_run, "wrong": one.wrong,
+                "id": proof.issue.id, "status": proof.issue.status, "triton": proof.issue.triton,
+                "verdict": proof.verdict, "red": proof.red, "green": proof.green, "mixed": proof.mixed,
+                "otherwise": proof.otherwise, "healed": proof.healed, "not_run": proof.not_run, "wrong": proof.wrong,
             }
-            for one in found
+            for proof in proved
         ],
     }  # fmt: skip
     return escape.document(clean(document))
 
 
-def _row(one: Proof, columns: Sequence[str]) -> list[str]:
-    if not one.red:
+def _row(proof: Proof, columns: Sequence[str]) -> list[str]:
+    if not proof.red:
         shimmed = ""
-    elif one.healed == one.red:
+    elif proof.healed == proof.red:
         shimmed = "passes"
-    elif one.healed:
-        shimmed = f"passes on {_span(one.healed, columns)}"
+    elif proof.healed:
+        shimmed = f"passes on {_span(proof.healed, columns)}"
     else:
-        shimmed = "fails, no shim" if one.issue.shim is None else "not run"
+        shimmed = "fails, no shim" if proof.issue.shim is None else "not run"
     return [
-        one.issue.id, one.issue.triton or "all", _span(one.red, columns), _span(one.green, columns), shimmed,
-        one.verdict,
+        proof.issue.id, proof.issue.triton or "all", _span(proof.red, columns), _span(proof.green, columns), shimmed,
+        proof.verdict,
     ]  # fmt: skip
 
 
-def _notes(one: Proof, columns: Sequence[str]) -> list[str]:
-    notes = list(one.wrong)
-    if one.verdict == "no case":
+def _notes(proof: Proof, columns: Sequence[str]) -> list[str]:
+    notes = list(proof.wrong)
+    if proof.verdict == "no case":
         notes.append("no case of ours shows it.")
-    elif one.verdict == "not run" and one.gpu_alone:
+    elif proof.verdict == "not run" and proof.gpu_alone:
         notes.append("its case needs a GPU, and none ran.")
-    elif one.not_run:
-        notes.append(f"its case was not run on {_span(one.not_run, columns)}.")
-    if one.otherwise and not one.wrong:
+    elif proof.not_run:
+        notes.append(f"its case was not run on {_span(proof.not_run, columns)}.")
+    if proof.otherwise and not proof.wrong:
         notes.append(
-            f"on {_span(one.otherwise, columns)} some of its case fails by another known issue."
+            f"on {_span(proof.otherwise, columns)} some of its case fails by another known issue."
         )
     return notes
 
 
-def _counts(found: Sequence[Proof]) -> str:
-    tally: Counter[str] = Counter(one.verdict for one in found)
+def _counts(proved: Sequence[Proof]) -> str:
+    tally: Counter[str] = Counter(proof.verdict for proof in proved)
     counts = [f"{tally[word]} {word}" for word in _MEANING if tally[word]]
     return (
-        f"{plural(len(found), 'known issue')}: {', '.join(counts)}" if found else "No known issue"
+        f"{plural(len(proved), 'known issue')}: {', '.join(counts)}" if proved else "No known issue"
     )
 
 

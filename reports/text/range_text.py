@@ -25,46 +25,46 @@ _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 
 
 def terminal(shown: Shown) -> str:
-    found = shown.found
+    supported = shown.found
     parts = [fill("", escape.line(_head(shown)))]
     if shown.declares:
         parts.append("\n".join(fill("", line) for line in declared(shown)))
-    for mode, of in found.suite.items():
+    for mode, of in supported.suite.items():
         lines = [f"{COMPAT[mode].meaning:<16}{_pasted('triton', of.triton)}"]
         if of.triton.specifier:
             lines.append(f"{'':<16}{_pasted('torch', of.torch)}")
         parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton, shown))]))
-    parts.append(_table(_releases(found)))
+    parts.append(_table(_releases(supported)))
     parts += [fill("", escape.line(line)) for line in _remarks(shown)]
     rows = [
         [escape.line(kernel, 28), *(_fold(_ranged(of)) for of in modes.values())]
-        for kernel, modes in found.kernels.items()
+        for kernel, modes in supported.kernels.items()
     ]
-    heads = ["kernel, worst first", *(COMPAT[mode].meaning for mode in found.suite)]
+    heads = ["kernel, worst first", *(COMPAT[mode].meaning for mode in supported.suite)]
     parts.append(tabulate(rows, heads, disable_numparse=True))
     return "\n\n".join(parts) + "\n"
 
 
 def markdown(shown: Shown) -> str:
-    found = shown.found
+    supported = shown.found
     ranges = [
         [
             COMPAT[mode].meaning,
             *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
             " ".join(map(escape.markdown, _ends(of.triton, shown))),
         ]
-        for mode, of in found.suite.items()
+        for mode, of in supported.suite.items()
     ]  # fmt: skip
     parts = [
         f"**{escape.markdown(_head(shown))}**",
         pipes(["compat", "Triton", "torch", "ends"], ranges),
-        _pipes(_releases(found), escape.markdown),
+        _pipes(_releases(supported), escape.markdown),
         *(escape.markdown(line) for line in (*declared(shown), *_remarks(shown))),
         pipes(
-            ["kernel", *(f"{COMPAT[mode].meaning}: Triton" for mode in found.suite)],
+            ["kernel", *(f"{COMPAT[mode].meaning}: Triton" for mode in supported.suite)],
             [
                 [escape.code(kernel), *(escape.code(_ranged(of)) for of in modes.values())]
-                for kernel, modes in found.kernels.items()
+                for kernel, modes in supported.kernels.items()
             ],
         ),
     ]
@@ -72,19 +72,19 @@ def markdown(shown: Shown) -> str:
 
 
 def export(shown: Shown) -> str:
-    found = shown.found
+    supported = shown.found
     document = {
         "format": FORMAT,
         "run": {"id": shown.run.id, "started": shown.run.started, "status": shown.run.status},
         "kernels": list(shown.kernels),
         "targets": list(shown.targets),
         "lanes": list(shown.lanes),
-        "suite": {mode: _range(of) for mode, of in found.suite.items()},
+        "suite": {mode: _range(of) for mode, of in supported.suite.items()},
         "by_kernel": {
             kernel: {mode: _range(of) for mode, of in modes.items()}
-            for kernel, modes in found.kernels.items()
+            for kernel, modes in supported.kernels.items()
         },
-        "left_out": dict(found.left_out),
+        "left_out": dict(supported.left_out),
         **({"declares": dict(shown.declares)} if shown.declares else {}),
     }
     return escape.document(document)
@@ -105,10 +105,10 @@ def declared(shown: Shown) -> list[str]:
 
 def _untried(span: Span, says: str) -> str:
     """A floor that only reflects the choice of columns does not contradict the metadata."""
-    windows = (re.sub(r"^[\w-]+", "", one) for one in says.split(" or "))
+    windows = (re.sub(r"^[\w-]+", "", part) for part in says.split(" or "))
     wanted = [versions.bounds(window) for window in windows if versions.is_window(window)]
-    lowest = [min((found for of, found in one if ">" in of), default=None) for one in wanted]
-    older = span.floor is not None and any(one is None or one < span.floor for one in lowest)
+    lowest = [min((bound for of, bound in bounds if ">" in of), default=None) for bounds in wanted]
+    older = span.floor is not None and any(bound is None or bound < span.floor for bound in lowest)
     tried = span.below is not None and span.below[1] != "unknown"
     return " (nothing older was tried)" if older and not tried else ""
 
@@ -138,9 +138,9 @@ def _ends(span: Span, shown: Shown) -> list[str]:
     else:
         lines.append(f"Ceiling: {_is(span.above)}.")
     if span.inside:
-        one = len(span.inside) == 1
+        single = len(span.inside) == 1
         lines.append(
-            f"UNKNOWN: {_list(span.inside)} {'lies' if one else 'lie'} inside and {'was' if one else 'were'} not "
+            f"UNKNOWN: {_list(span.inside)} {'lies' if single else 'lie'} inside and {'was' if single else 'were'} not "
             f"run (or not whole): {_how(span.inside, shown)}"
         )
     return lines
@@ -159,28 +159,28 @@ def _how(releases: Sequence[Version], shown: Shown) -> str:
     return f"crosswarp {command} --triton {names if len(releases) < 3 else 'all'}"
 
 
-def _releases(found: Supported) -> list[list[str]]:
+def _releases(supported: Supported) -> list[list[str]]:
     """A row for each release: its name, and its result in each mode."""
-    heads = ["triton", "torch", *(COMPAT[mode].meaning for mode in found.suite)]
-    modes = [of.releases for of in found.suite.values()]
+    heads = ["triton", "torch", *(COMPAT[mode].meaning for mode in supported.suite)]
+    modes = [of.releases for of in supported.suite.values()]
     rows = [
         [
             str(each[0].release.triton),
             str(each[0].release.torch or "?"),
-            *(_state(one) for one in each),
+            *(_state(measured) for measured in each),
         ]
         for each in zip(*modes)
     ]
     return [heads, *rows]
 
 
-def _state(one: Measured) -> str:
-    if one.state == "red":
-        kernels = len({record.kernel for record in one.red})
-        return f"fails ({len(one.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
-    if one.state == "unknown" and one.release.columns:
-        return f"not whole ({one.missing or 'some'} not run)"
-    return RELEASES[one.state].short
+def _state(measured: Measured) -> str:
+    if measured.state == "red":
+        kernels = len({record.kernel for record in measured.red})
+        return f"fails ({len(measured.red)} cells, {kernels} kernel{'s' if kernels > 1 else ''})"
+    if measured.state == "unknown" and measured.release.columns:
+        return f"not whole ({measured.missing or 'some'} not run)"
+    return RELEASES[measured.state].short
 
 
 def _remarks(shown: Shown) -> list[str]:

@@ -19,26 +19,26 @@ _MADE = "<!-- Made by `crosswarp docs` from the baseline, issues.toml, language.
 _NAMES = 24
 
 
-def pages(found: Sequence[Release], coming: str = "") -> dict[str, str]:
+def pages(releases: Sequence[Release], coming: str = "") -> dict[str, str]:
     """File name below docs/ and text of each page; `coming` is the build that coming.md compares with the newest."""
-    if not found:
+    if not releases:
         return {}
-    made = {f"releases/{one.version}.md": page(one) for one in found[:-1]}
-    made[f"releases/{found[-1].version}.md"] = page(found[-1], coming)
-    return {"releases/index.md": index(found, coming), **made}
+    made = {f"releases/{release.version}.md": page(release) for release in releases[:-1]}
+    made[f"releases/{releases[-1].version}.md"] = page(releases[-1], coming)
+    return {"releases/index.md": index(releases, coming), **made}
 
 
-def index(found: Sequence[Release], coming: str = "") -> str:
+def index(releases: Sequence[Release], coming: str = "") -> str:
     rows = [
         [
-            f"[{one.version}]({one.version}.md)",
-            str(len(one.diff.breaks)) if one.diff else "",
-            str(_unfixed(one.diff)) if one.diff else "",
-            str(len(_issues(one.diff.of("fixed")))) if one.diff else "",
-            str(len(one.still)),
-            str(len(_heavier(one.diff))) if one.diff else "",
+            f"[{release.version}]({release.version}.md)",
+            str(len(release.diff.breaks)) if release.diff else "",
+            str(_unfixed(release.diff)) if release.diff else "",
+            str(len(_issues(release.diff.of("fixed")))) if release.diff else "",
+            str(len(release.still)),
+            str(len(_heavier(release.diff))) if release.diff else "",
         ]
-        for one in reversed(found)
+        for release in reversed(releases)
     ]
     heads = [
         "Triton",
@@ -69,18 +69,24 @@ def _coming(build: str) -> list[str]:
     )
 
 
-def page(one: Release, coming: str = "") -> str:
-    parts = [f"# Triton {one.version}", _MADE]
-    if one.diff:
+def page(release: Release, coming: str = "") -> str:
+    parts = [f"# Triton {release.version}", _MADE]
+    if release.diff:
         parts += [
-            f"**{diff_text.verdict(one.diff)}** Compared with Triton {one.before}.",
-            *_listed(one.diff),
-            f"`crosswarp lint mylib/ --triton '>={one.before}'` lists the lines of your code that meet a change, in "
-            "seconds and without importing it.",
-            *_breaks(one.diff),
-            *_fixed(one.diff),
+            f"**{diff_text.verdict(release.diff)}** Compared with Triton {release.before}.",
+            *_listed(release.diff),
+            f"`crosswarp lint mylib/ --triton '>={release.before}'` lists the lines of your code that meet a change, "
+            "in seconds and without importing it.",
+            *_breaks(release.diff),
+            *_fixed(release.diff),
         ]
-    parts += [*_still(one), *_announced(one), *_coming(coming), *_rest(one), *_gluon(one)]
+    parts += [
+        *_still(release),
+        *_announced(release),
+        *_coming(coming),
+        *_rest(release),
+        *_gluon(release),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -138,9 +144,9 @@ def _fixed(diff: Diff) -> list[str]:
     return parts
 
 
-def _still(one: Release) -> list[str]:
+def _still(release: Release) -> list[str]:
     title = "## Silent wrong numbers in this release"
-    if not one.still:
+    if not release.still:
         return [title, "None that the suite or a reproducer shows."]
     rows = [
         [
@@ -148,14 +154,14 @@ def _still(one: Release) -> list[str]:
             escape.code(issue.triton or "all"),
             f"[{escape.code(issue.shim)}](../shims.md#{issue.shim})" if issue.shim else "none",
         ]
-        for issue in one.still
+        for issue in release.still
     ]
     return [title, pipes(["Known issue", "Affected releases", "Shim"], rows)]
 
 
-def _announced(one: Release) -> list[str]:
+def _announced(release: Release) -> list[str]:
     """The changes that this release announces for the next one."""
-    changes = [change for change in announced.load() if change.by == one.version]
+    changes = [change for change in announced.load() if change.by == release.version]
     parts = [
         f"**{change.title}** in Triton {change.release}. {change.effect} {change.do}"
         for change in changes
@@ -163,59 +169,59 @@ def _announced(one: Release) -> list[str]:
     return ["## Announced for the next release", *parts] if parts else []
 
 
-def _rest(one: Release) -> list[str]:
+def _rest(release: Release) -> list[str]:
     parts = []
-    heavier = _heavier(one.diff) if one.diff else []
+    heavier = _heavier(release.diff) if release.diff else []
     if heavier:
-        title = f"## Heavier: {len(heavier)} of {one.kernels} kernels"
+        title = f"## Heavier: {len(heavier)} of {release.kernels} kernels"
         parts += [title, "\n".join(f"- {escape.markdown(text)}" for text in heavier)]
-    parts += _reported(one.diff) if one.diff else []
-    if one.came or one.went:
+    parts += _reported(release.diff) if release.diff else []
+    if release.came or release.went:
         lines = [
             f"- {word}: {_names(names)}"
-            for word, names in (("new", one.came), ("gone", one.went))
+            for word, names in (("new", release.came), ("gone", release.went))
             if names
         ]
         parts += ["## Names", "\n".join(lines), "All names by release: [language](../language.md)."]
-    if one.targets_came or one.targets_went:
+    if release.targets_came or release.targets_went:
         lines = [
             f"- {word}: {_names(names)}"
-            for word, names in (("new", one.targets_came), ("gone", one.targets_went))
+            for word, names in (("new", release.targets_came), ("gone", release.targets_went))
             if names
         ]
         parts += ["## Targets", "\n".join(lines)]
     return parts
 
 
-def _gluon(one: Release) -> list[str]:
+def _gluon(release: Release) -> list[str]:
     """The changes that affect a Gluon kernel of the release before."""
-    found = one.gluon
-    if found is None:
+    changes = release.gluon
+    if changes is None:
         return []
-    before, now = found.counts
+    before, now = changes.counts
     parts = [
         "## Gluon",
-        f"{plural(now, 'public name')} in `triton.experimental.gluon.language`, {before:,} in Triton {one.before}. "
-        f"`crosswarp lint mylib/ --triton {one.before},{one.version}` lists the lines that meet a change.",
+        f"{plural(now, 'public name')} in `triton.experimental.gluon.language`, {before:,} in Triton {release.before}. "
+        f"`crosswarp lint mylib/ --triton {release.before},{release.version}` lists the lines that meet a change.",
     ]
-    if found.gone:
+    if changes.gone:
         parts += [
-            f"Gone ({sum(len(each.names) for each in found.gone)} names):",
-            "\n".join(f"- {_named(each)}{_instead(each)}" for each in found.gone),
+            f"Gone ({sum(len(each.names) for each in changes.gone)} names):",
+            "\n".join(f"- {_named(each)}{_instead(each)}" for each in changes.gone),
         ]
-    if found.refused:
+    if changes.refused:
         parts += [
-            f"Still there, and raise ({sum(len(each.names) for each in found.refused)} names):",
-            "\n".join(f"- {_named(each)}: {escape.code(each.after)}" for each in found.refused),
+            f"Still there, and raise ({sum(len(each.names) for each in changes.refused)} names):",
+            "\n".join(f"- {_named(each)}: {escape.code(each.after)}" for each in changes.refused),
         ]
-    if found.calls:
+    if changes.calls:
         rows = [
             [_named(each), escape.code(each.before), escape.code(each.after), escape.markdown(each.instead)]
-            for each in found.calls
+            for each in changes.calls
         ]  # fmt: skip
         parts += [
             f"Calls that the release before took, and this one may refuse ({len(rows)}):",
-            pipes(["Name", f"Triton {one.before}", f"Triton {one.version}", "Write"], rows),
+            pipes(["Name", f"Triton {release.before}", f"Triton {release.version}", "Write"], rows),
         ]
     return parts if len(parts) > 2 else [*parts, "Nothing went, and no call is refused."]
 

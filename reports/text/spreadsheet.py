@@ -30,8 +30,8 @@ def spreadsheet(view: View) -> str:
         issue = fate.issue.id if fate and fate.issue else record.issue
         rows.writerow(map(_text, _row(record, fate.kind if fate else "", issue)))
     # A row for each missing result: an absent row would go unnoticed.
-    for one in missing(view):
-        row = {"column": one.column, "outcome": "not-run", "message": one.what}
+    for gap in missing(view):
+        row = {"column": gap.column, "outcome": "not-run", "message": gap.what}
         rows.writerow(_text(row.get(head, "")) for head in HEADS)
     return out.getvalue()
 

@@ -59,11 +59,11 @@ def counts(view: View) -> str:
         return "Nothing was recorded."
     apart = _reproducers(view)
     rows = []
-    for column, lane, mode, found in lines:
+    for column, lane, mode, counted in lines:
         # a long name continues in extra rows
         first, *others = column_id(column).split("\n")
         rows.append(
-            [first, lane, COMPAT[mode].short, *(str(found[outcome] or "") for outcome in seen)]
+            [first, lane, COMPAT[mode].short, *(str(counted[outcome] or "") for outcome in seen)]
         )
         rows += [[part, *[""] * (len(seen) + 2)] for part in others]
     heads = ["column", "lane", "compat", *(_HEADS[outcome] for outcome in seen)]
@@ -75,9 +75,9 @@ def counts(view: View) -> str:
         "\n".join(
             fill(
                 f"{escape.line(column, 24):<24}  {lane:<9}  {COMPAT[mode].short:<7}  ",
-                progress.counts(found),
+                progress.counts(of_mode),
             )
-            for column, lane, mode, found in lines
+            for column, lane, mode, of_mode in lines
         )
         + apart
     )
@@ -106,7 +106,7 @@ def tally(
             mine.setdefault(place, Counter())[record.outcome] += 1
     order = {column: number for number, column in enumerate(view.columns)}
     places = sorted(mine, key=lambda place: (order[place[0]], *_lane_order(place[1:])))
-    seen = {outcome for found in mine.values() for outcome in found}
+    seen = {outcome for counted in mine.values() for outcome in counted}
     return [outcome for outcome in OUTCOMES if outcome in seen], [(*p, mine[p]) for p in places]
 
 
@@ -142,7 +142,7 @@ def _missing(view: View) -> list[str]:
     failed = {
         environment.column for environment in view.environments if environment.state == "failed"
     }
-    lines = [str(one) for one in missing(view) if one.column and one.column not in failed]
+    lines = [str(gap) for gap in missing(view) if gap.column and gap.column not in failed]
     return (
         ["\n".join(["Missing:", *(fill("  ", escape.line(line, LONGEST)) for line in lines)])]
         if lines
@@ -155,7 +155,7 @@ def _unexpected(view: View) -> list[str]:
     parts = _theirs(view) if verdict.theirs else vendors.differences(view, _cells)
     red = [record for record in verdict.unexpected_red if not versions.vendor_of(record.column)]
     unexpectedly_green = [
-        one for one in verdict.unexpectedly_green if not versions.vendor_of(one.record.column)
+        green for green in verdict.unexpectedly_green if not versions.vendor_of(green.record.column)
     ]
     if red and not verdict.theirs:
         parts.append(
@@ -184,7 +184,7 @@ def _unexpected(view: View) -> list[str]:
         parts.append(
             f"PASSES UNEXPECTEDLY ({len(unexpectedly_green)} cells), good news: these no longer reproduce.\n"
             + "\n".join(
-                fill("  ", f"{one.id}: {escape.line(one.title)}") for one in issues.values()
+                fill("  ", f"{issue.id}: {escape.line(issue.title)}") for issue in issues.values()
             )
             + "\n"
             + _cells((green.record, green.issue.id) for green in unexpectedly_green)
@@ -203,8 +203,8 @@ def _not_fixed(view: View) -> list[str]:
         return []
     by_id = {issue.id: issue for _, issue in unfixed}
     lines = [
-        fill("  ", escape.line(f"{one.id}: {one.workaround or one.title}", LONGEST))
-        for one in by_id.values()
+        fill("  ", escape.line(f"{issue.id}: {issue.workaround or issue.title}", LONGEST))
+        for issue in by_id.values()
     ]
     title = f"NOT FIXED BY COMPAT ({len(unfixed)} cells): known failures without a shim."
     return ["\n".join([title, *lines, _cells((record, issue.id) for record, issue in unfixed)])]
@@ -276,9 +276,9 @@ def _heavier(view: View) -> list[str]:
     columns = sorted(mine, key=lambda column: versions.sort_key(triton_of(mine[column][0])))
     lines = []
     for before, after in zip(columns, columns[1:]):
-        found = comparison.pairs(mine[before], mine[after], across_columns=True)
+        pairs = comparison.pairs(mine[before], mine[after], across_columns=True)
         tally: Counter[str] = Counter(
-            outcome for pair in found for outcome in pair.comparison.outcomes
+            outcome for pair in pairs for outcome in pair.comparison.outcomes
         )
         counts = [f"{tally[o]} {o}" for o in (*HEAVIER, *REPORTED) if tally[o]]
         if counts:
@@ -291,11 +291,11 @@ def _heavier(view: View) -> list[str]:
     )
 
 
-def _cells(found: Iterable[tuple[Record, str]]) -> str:
+def _cells(cells: Iterable[tuple[Record, str]]) -> str:
     """The first of each root cause; `found` are cells with the id of their issue."""
     lines: list[str] = []
     causes: dict[RootCause, list[Record]] = {}
-    for record, issue in found:
+    for record, issue in cells:
         causes.setdefault(cause_of(record, issue), []).append(record)
     # A crash comes before a refusal.
     ordered = sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))
@@ -320,18 +320,18 @@ def _notes(view: View) -> list[str]:
 
 def verdict(view: View) -> str:
     """How the run ended, in a sentence."""
-    found, code = view.verdict, view.run.exit_code
+    judged, code = view.verdict, view.run.exit_code
     if view.run.status != "finished":
         sentence = f"This run is not whole: {view.run.status}. What had finished is shown here."
         return fill("", escape.line(sentence, LONGEST))
-    if code == 0 and found.theirs:
-        known = len(found.known) + len(found.expected)
+    if code == 0 and judged.theirs:
+        known = len(judged.known) + len(judged.expected)
         sentence = f"Passes: {sum(record.outcome == 'pass' for record in view.records):,} cells"
         return fill("", f"{sentence}{f', and {known:,} fail as you expect' if known else ''}.")
     if code == 0:
         return fill("", f"As expected: {_known(view)}")
     meaning = {
-        1: f"{'Fails' if found.theirs else 'Not as expected'}: {_wrong(view)}",
+        1: f"{'Fails' if judged.theirs else 'Not as expected'}: {_wrong(view)}",
         2: "Nothing ran.",
         3: "An environment could not be built or was not the planned one; the other columns ran.",
     }
@@ -357,7 +357,7 @@ def _wrong(view: View) -> str:
     verdict = view.verdict
     if verdict.theirs and verdict.unexpected_red:
         faults = Counter(view.fault(record).whose for record in verdict.unexpected_red)
-        causes = ", ".join(f"{number:,} {one}" for one, number in faults.most_common())
+        causes = ", ".join(f"{number:,} {fault}" for fault, number in faults.most_common())
         passed = (
             f", {_count(verdict.unexpected_pass)} pass unexpectedly"
             if verdict.unexpected_pass

@@ -108,11 +108,11 @@ def _blocks(
 def short(columns: Sequence[str]) -> list[str]:
     """`3.2` for triton-3.2.0, where no other column is of that minor."""
     bare = [escape.line(column).removeprefix("triton-") for column in columns]
-    minors = [".".join(one.split(".")[:2]) for one in bare]
-    plain = [re.fullmatch(r"[0-9]+(\.[0-9]+){1,2}", one) for one in bare]
+    minors = [".".join(version.split(".")[:2]) for version in bare]
+    plain = [re.fullmatch(r"[0-9]+(\.[0-9]+){1,2}", version) for version in bare]
     return [
-        escape.line(minor if found and minors.count(minor) == 1 else one, _LONGEST_COLUMN)
-        for one, minor, found in zip(bare, minors, plain)
+        escape.line(minor if is_plain and minors.count(minor) == 1 else version, _LONGEST_COLUMN)
+        for version, minor, is_plain in zip(bare, minors, plain)
     ]
 
 

@@ -53,7 +53,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
         "# Targets",
         "Made from `matrix/facts/targets.toml` and `probed_targets.json` by `crosswarp docs`; change those, not this "
         "page. A product's name may be written in place of its target: `--targets H100`.",
-        pipes([*heads, "on each: threads, blocks, shared memory"], [_limits(*one) for one in targets.items()]),
+        pipes([*heads, "on each: threads, blocks, shared memory"], [_limits(*limits) for limits in targets.items()]),
         "Threads, shared memory (bytes) and registers (of 32 bits) are those of one block. Multiprocessors are those "
         "of one product.",
         "## Which release compiles for which",
@@ -63,7 +63,7 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
         "GPUs nobody has tried.",
         pipes(
             ["target", *map(escape.markdown, probed)],
-            [[f"`{name}`", *(_sign(one.targets.get(name)) for one in probed.values())] for name in targets],
+            [[f"`{name}`", *(_sign(release.targets.get(name)) for release in probed.values())] for name in targets],
         ),
         *_asked(probed),
         *_reasons(targets, probed),
@@ -76,14 +76,17 @@ def page(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> str:
 def _asked(probed: Mapping[str, Release]) -> list[str]:
     """The date, and the torch beside it: not always the one that pins this Triton."""
     facts = [
-        f"{version}: torch {one.about['torch']}, ptxas {one.about['ptxas']}, {one.about['checked']}"
-        for version, one in probed.items()
+        f"{version}: torch {release.about['torch']}, ptxas {release.about['ptxas']}, {release.about['checked']}"
+        for version, release in probed.items()
     ]
     return [f"Asked: {escape.markdown('; '.join(facts))}."] if facts else []
 
 
 def terminal(probed: Mapping[str, Release], targets: Mapping[str, Target]) -> str:
-    rows = [[name, *(_sign(one.targets.get(name)) for one in probed.values())] for name in targets]
+    rows = [
+        [name, *(_sign(release.targets.get(name)) for release in probed.values())]
+        for name in targets
+    ]
     return tabulate(rows, ["target", *probed], disable_numparse=True)
 
 
@@ -106,10 +109,10 @@ def _reasons(targets: Mapping[str, Target], probed: Mapping[str, Release]) -> li
     reasons: dict[str, dict[str, list[str]]] = {}
     for version, release in probed.items():
         for name in targets:
-            one = release.targets.get(name)
-            if one is None or one.works:
+            state = release.targets.get(name)
+            if state is None or state.works:
                 continue
-            for text in dict.fromkeys(filter(None, (one.add, one.dot))):
+            for text in dict.fromkeys(filter(None, (state.add, state.dot))):
                 reasons.setdefault(text, {}).setdefault(name, []).append(version)
     rows = [
         [

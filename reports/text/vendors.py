@@ -28,9 +28,9 @@ def differences(view: View, cells: Cells) -> list[str]:
             if versions.vendor_of(record.column) == build
         ]
         passes = [
-            (one.record, one.issue.id)
-            for one in verdict.unexpectedly_green
-            if versions.vendor_of(one.record.column) == build
+            (green.record, green.issue.id)
+            for green in verdict.unexpectedly_green
+            if versions.vendor_of(green.record.column) == build
         ]
         unfixed = [
             (record, issue.id)
