@@ -240,6 +240,39 @@ def test_what_a_file_launches_where_it_is_run(in_fork, tmp_path):
     assert folder != str(tmp_path)
 
 
+COUNTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def sized(x, D: tl.constexpr, K: tl.constexpr):
+    tl.store(x + tl.arange(0, D), 1)
+
+
+def test_it():
+    x = torch.zeros(4, device="cuda", dtype=torch.int32)
+    sized[(1,)](x, D=2, K=x[0].item())
+    sized[(1,)](x, D=int(x[0]), K=3)
+"""
+
+
+def test_a_size_that_no_kernel_has_counted_is_assumed(in_fork, tmp_path):
+    check = _asked(tmp_path / "counts.py", COUNTS, ("sized", "sized"))
+
+    def launched():
+        from crosswarp.matrix.cell.standins import virtual_torch
+
+        virtual_gpu.activate(SM_90)
+        virtual_torch.install(SM_90, zeroed=True)
+        found = []
+        observing.observe(check, found.append)
+        return [one["assumed"] for _, _, one in found]
+
+    assert in_fork(launched) == [[], ["D"]]
+
+
 def test_what_torch_script_would_compile_is_left_as_it_is(in_fork, tmp_path):
     path = tmp_path / "scripted.py"
     path.write_text(

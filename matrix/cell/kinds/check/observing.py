@@ -31,8 +31,10 @@ Note = Callable[[Tuple[str, int, Dict[str, Any]]], None]
 def observe(check: Dict[str, Any], note: Note) -> None:
     """Run the file, and call ``note((kernel, line, signature))`` for each program that it launches."""
     seen: Dict[str, List[str]] = {}
+    read = _reads()
 
     def launched(thing: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+        read.update(begun=True)
         made = importing.jit_function(thing)
         name = next(
             (
@@ -46,6 +48,8 @@ def observe(check: Dict[str, Any], note: Note) -> None:
             return
         with contextlib.suppress(_NoSignature):
             found = _signature(made, args, kwargs)
+            if read["number"]:
+                found["assumed"] = [one["name"] for one in found["arguments"] if _is_empty(one)]
             if repr(found) not in seen[name]:
                 seen[name].append(repr(found))
                 note((name, _line(check["file"]), found))
@@ -80,6 +84,30 @@ def observe(check: Dict[str, Any], note: Note) -> None:
 
 class _NoSignature(Exception):
     pass
+
+
+def _reads() -> Dict[str, bool]:
+    """Return whether a launch has `begun`, and whether a tensor's `number` was read since: nothing has computed it."""
+    import torch
+
+    read = {"begun": False, "number": False}
+
+    def reading(own: Callable[..., Any]) -> Callable[..., Any]:
+        def method(self: Any, *args: Any) -> Any:
+            read["number"] |= read["begun"]
+            return own(self, *args)
+
+        return method
+
+    for name in ("item", "tolist", "numpy", "__int__", "__index__"):
+        setattr(torch.Tensor, name, reading(getattr(torch.Tensor, name)))
+    return read
+
+
+def _is_empty(argument: Dict[str, Any]) -> bool:
+    """Whether it is a constant that no kernel has a use for as a size: zero, as all that was not computed."""
+    value = argument["value"].get("value") if argument["type"] == "constexpr" else None
+    return type(value) is int and value <= 0
 
 
 def _watch(launched: Callable[[Any, Tuple[Any, ...], Dict[str, Any]], None]) -> None:
