@@ -84,21 +84,21 @@ def attribute(axes: Sequence[str], ask: Callable[[Combination], Answer]) -> Foun
         Swapped(axis, verdict_of(frozenset({axis})), verdict_of(everything - {axis}))
         for axis in axes
     )
-    found = _conclude(swapped)
-    if found.verdict == "together" and len(found.axes) > 1:
-        return replace(found, whole=verdict_of(frozenset(found.axes)) == "bad")
-    return found
+    result = _conclude(swapped)
+    if result.verdict == "together" and len(result.axes) > 1:
+        return replace(result, whole=verdict_of(frozenset(result.axes)) == "bad")
+    return result
 
 
 def _conclude(swapped: tuple[Swapped, ...]) -> Found:
-    enough = [one for one in swapped if one.alone == "bad"]
-    fixing = tuple(one.axis for one in swapped if one.without == "good")
-    carries = tuple(one.axis for one in enough if one.without == "good")
+    enough = [swap for swap in swapped if swap.alone == "bad"]
+    fixing = tuple(swap.axis for swap in swapped if swap.without == "good")
+    carries = tuple(swap.axis for swap in enough if swap.without == "good")
     if carries:
         return Found("carries", carries, swapped)
     if enough:
-        return Found("enough", tuple(one.axis for one in enough), swapped)
-    if all(one.alone == "good" for one in swapped):
+        return Found("enough", tuple(swap.axis for swap in enough), swapped)
+    if all(swap.alone == "good" for swap in swapped):
         return Found("together", fixing, swapped)
     return Found("needed" if fixing else "open", fixing, swapped)
 
@@ -167,10 +167,10 @@ class Side:
 
 
 def side(column: Column, seen: Seen) -> Side:
-    found: Mapping[str, object] = next((r.versions for r in seen.records if r.versions), {})
+    installed: Mapping[str, object] = next((r.versions for r in seen.records if r.versions), {})
     # Triton and torch have their pinned versions, without the local part (+cu124) that names the build.
     pins = {"triton": column.triton, "torch": column.torch}
-    return Side(column, {axis: str(pins.get(axis) or found.get(axis) or "") for axis in AXES})
+    return Side(column, {axis: str(pins.get(axis) or installed.get(axis) or "") for axis in AXES})
 
 
 def differing(good: Side, bad: Side) -> tuple[str, ...]:
@@ -200,5 +200,5 @@ def combined(table: Sequence[Column], good: Side, bad: Side, from_bad: Combinati
     return columns_module.swap(base, **wanted)
 
 
-def _minor(one: Side) -> str:
-    return ".".join(one.versions["python"].split(".")[:2])
+def _minor(which: Side) -> str:
+    return ".".join(which.versions["python"].split(".")[:2])

@@ -173,42 +173,44 @@ def wheels(folder: Path, table: Sequence[Column]) -> dict[str, tuple[Column, Pat
     if not folder.is_dir():
         raise UsageError(f"--wheels {folder}: there is no such folder. Name a folder of wheels.")
     usable = set(sys_tags())
-    found: list[tuple[Version, Path]] = []
+    builds: list[tuple[Version, Path]] = []
     for path in sorted(folder.glob("*.whl")):
         try:
             name, version, _, tags = parse_wheel_filename(path.name)
         except InvalidWheelFilename:
             continue
         if name == "triton" and tags & usable:
-            found.append((version, path))
-    found.sort()
-    if len(found) < 2:
+            builds.append((version, path))
+    builds.sort()
+    if len(builds) < 2:
         raise UsageError(
-            f"--wheels {folder}: it holds {len(found)} wheels of Triton for this Python; a search needs two or more."
+            f"--wheels {folder}: it holds {len(builds)} wheels of Triton for this Python; a search needs two or more."
         )
-    _check_order([version for version, _ in found], f"--wheels {folder}")
+    _check_order([version for version, _ in builds], f"--wheels {folder}")
     return {
         column.id: (column, path)
-        for version, path in found
+        for version, path in builds
         for column in [_as_main(table, "wheel", version)]
     }
 
 
-def of_index(found: Sequence[Version], table: Sequence[Column]) -> dict[str, tuple[Column, str]]:
+def of_index(builds: Sequence[Version], table: Sequence[Column]) -> dict[str, tuple[Column, str]]:
     """A column for each build of an index, by id, in their order; as `wheels` makes them."""
-    if len(found) < 2:
+    if len(builds) < 2:
         raise UsageError(
-            f"--index: it holds {len(found)} builds of Triton for this Python from --good to --bad; a search needs two "
-            "or more. Name others."
+            f"--index: it holds {len(builds)} builds of Triton for this Python from --good to --bad; a search needs "
+            "two or more. Name others."
         )
-    _check_order(found, "--index")
+    _check_order(builds, "--index")
     return {
-        column.id: (column, str(one)) for one in found for column in [_as_main(table, "index", one)]
+        column.id: (column, str(build))
+        for build in builds
+        for column in [_as_main(table, "index", build)]
     }
 
 
-def _check_order(found: Sequence[Version], option: str) -> None:
-    for older, newer in zip(found, found[1:]):
+def _check_order(builds: Sequence[Version], option: str) -> None:
+    for older, newer in zip(builds, builds[1:]):
         if older.public == newer.public:
             raise UsageError(
                 f"{option}: which of {older} and {newer} is older, their versions do not tell. Build wheels of "
@@ -227,7 +229,7 @@ def position(ids: Sequence[str], text: str, option: str) -> int:
     for name in (text, *(f"{kind}triton-{text}" for kind in ("", "wheel-", "index-"))):
         if name in ids:
             return ids.index(name)
-    found = selection.choose([text], ids, "release", f"There are: {', '.join(ids)}.")
-    if len(found) > 1:
-        raise UsageError(f'{option} "{text}" is {", ".join(found)}. Name one.')
-    return ids.index(found[0])
+    matching = selection.choose([text], ids, "release", f"There are: {', '.join(ids)}.")
+    if len(matching) > 1:
+        raise UsageError(f'{option} "{text}" is {", ".join(matching)}. Name one.')
+    return ids.index(matching[0])

@@ -84,16 +84,16 @@ def compiled(
                 records = store.records(result.run)
         except CrosswarpError as error:
             return Compiled(missing=str(error))
-        found = of_cache(work / "cache" / column.id, _options(wanted.config), python)
+        texts = of_cache(work / "cache" / column.id, _options(wanted.config), python)
     mine = [r for r in records if not wanted.config or r.config == wanted.config] or records
     red = next((record for record in mine if record.red), next(iter(mine), None))
     failure = f"{red.outcome}: {red.fingerprint or red.reason}".strip(": ") if red else ""
-    if not found:
+    if not texts:
         why = f" ({failure})" if failure else ""
         return Compiled(
             outcome=failure, missing=f"The compiler was not reached, or left nothing{why}."
         )
-    return Compiled(found, failure)
+    return Compiled(texts, failure)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
             and not path.name.startswith("__grp__")
         ):
             by_folder[path.parent][path.suffix[1:]] = path
-    found: dict[str, dict[str, str]] = {}
+    by_name: dict[str, dict[str, str]] = {}
     for files in by_folder.values():
         if not files.keys() & set(STAGES):
             continue
@@ -144,10 +144,12 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
         name = next(path.stem for stage, path in files.items() if stage in STAGES)
         # Named by options, so that several configurations of a kernel match across columns: hashes would not.
         shown_options = [
-            f"{metadata[one]} {one.removeprefix('num_')}" for one in _OPTIONS if one in metadata
+            f"{metadata[option]} {option.removeprefix('num_')}"
+            for option in _OPTIONS
+            if option in metadata
         ]
         name = ", ".join([name, *shown_options])
-        while name in found:
+        while name in by_name:
             name += "'"
         texts = {
             stage: cleaned(files[stage].read_text("utf-8", "replace"))
@@ -155,8 +157,8 @@ def of_cache(cache: Path, options: Mapping[str, int], python: Path) -> dict[str,
         }  # fmt: skip
         if "cubin" in files and (sass := _sass(files["cubin"], python)):
             texts["sass"] = cleaned(sass)
-        found[name] = texts
-    return found
+        by_name[name] = texts
+    return by_name
 
 
 def _metadata(files: Mapping[str, Path]) -> dict[str, int] | None:
@@ -177,9 +179,9 @@ def _metadata(files: Mapping[str, Path]) -> dict[str, int] | None:
         metadata = {}
     if not isinstance(metadata, dict):
         metadata = {}
-    found = {name: metadata[name] for name in _OPTIONS if isinstance(metadata.get(name), int)}
+    options = {name: metadata[name] for name in _OPTIONS if isinstance(metadata.get(name), int)}
     warps = re.search(r"num-warps\"? = (\d+)", texts.get("ttgir", ""))
-    return {"num_warps": int(warps[1]), **found} if warps else found
+    return {"num_warps": int(warps[1]), **options} if warps else options
 
 
 def _sass(cubin: Path, python: Path) -> str:

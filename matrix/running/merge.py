@@ -102,8 +102,8 @@ def merge(
         merged = store.begin(argv, _plan(parts, columns), min(p.run.started for p in parts))
         for environment in _environments(parts, columns):
             store.environment(merged, environment)
-        for (column, lane), found in sessions.items():
-            store.session(merged, column, lane, found, planned[column, lane])
+        for (column, lane), session in sessions.items():
+            store.session(merged, column, lane, session, planned[column, lane])
         for (column, target), (supported, message) in targets.items():
             store.target(merged, column, target, supported, message)
         store.cells(merged, records)
@@ -135,19 +135,19 @@ def _lost(
 
 def read(path: Path) -> Part:
     with Store(path, read_only=True) as store:
-        one = store.run()
-        notes = list(store.notes(one.id))
-        if one.status != "finished":
+        stored = store.run()
+        notes = list(store.notes(stored.id))
+        if stored.status != "finished":
             text = (
-                f"{', '.join(one.described.columns)}: a part of this run is not whole ({one.status}). "
+                f"{', '.join(stored.described.columns)}: a part of this run is not whole ({stored.status}). "
                 "Run that part again, and merge again."
             )
             notes.append(Note("", "problem", text))
         runs = {other.id: other for other in store.runs()}
-        earlier_runs = {item: runs.get(source) for item, source in store.taken(one.id).items()}
+        earlier_runs = {item: runs.get(source) for item, source in store.taken(stored.id).items()}
         return Part(
-            str(path), one, store.environments(one.id), store.sessions(one.id), store.planned(one.id),
-            store.targets(one.id), store.records(one.id), notes, store.keys_of(one.id), earlier_runs,
+            str(path), stored, store.environments(stored.id), store.sessions(stored.id), store.planned(stored.id),
+            store.targets(stored.id), store.records(stored.id), notes, store.keys_of(stored.id), earlier_runs,
         )  # fmt: skip
 
 
@@ -155,9 +155,9 @@ def _same_selection(parts: Sequence[Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
         for name in SELECTION:
-            _agree(name, first, part, *(_selected(one, name) for one in (first, part)))
+            _agree(name, first, part, *(_selected(each, name) for each in (first, part)))
         # Without git nothing is known of the commit, and nothing is claimed.
-        commits = [one.run.described.commit for one in (first, part)]
+        commits = [side.run.described.commit for side in (first, part)]
         if all(commits):
             _agree("commit", first, part, *commits)
 
@@ -168,10 +168,10 @@ def _selected(part: Part, name: str) -> Any:
     return Path(value).name if name == "suite" and value else value
 
 
-def _agree(what: str, one: Part, other: Part, here: Any, there: Any) -> None:
+def _agree(what: str, first: Part, other: Part, here: Any, there: Any) -> None:
     if here != there:
         raise UsageError(
-            f"{one.name} and {other.name} are not parts of one run: {what} is {_words(here)} in one and "
+            f"{first.name} and {other.name} are not parts of one run: {what} is {_words(here)} in one and "
             f"{_words(there)} in the other. Merge what ran with the same selection, commit and versions."
         )
 
@@ -245,14 +245,14 @@ def _plan(parts: Sequence[Part], columns: Sequence[str]) -> dict[str, Any]:
 def _sessions(parts: Sequence[Part]) -> dict[tuple[str, str], Mapping[str, Any]]:
     first: dict[tuple[str, str], tuple[Part, Mapping[str, Any]]] = {}
     for part in parts:
-        for (column, lane), found in part.sessions.items():
-            other, before = first.setdefault((column, lane), (part, found))
-            for name in sorted({*before, *found}):
+        for (column, lane), session in part.sessions.items():
+            other, before = first.setdefault((column, lane), (part, session))
+            for name in sorted({*before, *session}):
                 what = f"{name} of {column}"
                 _agree(
-                    what, other, part, before.get(name, "not there"), found.get(name, "not there")
+                    what, other, part, before.get(name, "not there"), session.get(name, "not there")
                 )
-    return {key: found for key, (_, found) in first.items()}
+    return {key: values for key, (_, values) in first.items()}
 
 
 def _environments(parts: Sequence[Part], columns: Sequence[str]) -> list[Environment]:
@@ -299,11 +299,11 @@ def _records(
     parts: Sequence[Part], columns: Sequence[str]
 ) -> tuple[list[Record], dict[tuple[str, str], int]]:
     """The cells in the order of the plan, and how many planned cases several parts reported, by column and lane."""
-    found: dict[str, tuple[Part, Record]] = {}
+    by_id: dict[str, tuple[Part, Record]] = {}
     reported: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for part in parts:
         for record in part.records:
-            other, _ = found.setdefault(record.id, (part, record))
+            other, _ = by_id.setdefault(record.id, (part, record))
             if other is part:
                 continue
             if not _of_whole_kernel(record):
@@ -324,7 +324,7 @@ def _records(
             MODES.index(record.mode), record.config,
         )  # fmt: skip
 
-    records = sorted((record for _, record in found.values()), key=place)
+    records = sorted((record for _, record in by_id.values()), key=place)
     return records, {key: len(items) for key, items in reported.items()}
 
 
@@ -332,7 +332,7 @@ def _keys(
     shares: Mapping[str, Mapping[tuple[int, int], Part]],
 ) -> dict[str, dict[tuple[str, ...], str]]:
     """The keys of the cells of each column that has all of its shards, where the shards agree."""
-    found: dict[str, dict[tuple[str, ...], str]] = {}
+    keys: dict[str, dict[tuple[str, ...], str]] = {}
     for column, mine in shares.items():
         if len(mine) != next(iter(mine))[1]:
             continue
@@ -344,28 +344,28 @@ def _keys(
             }
             for part in mine.values()
         ]
-        found[column] = {
+        keys[column] = {
             place: key
             for place, key in keys_of_shards[0].items()
             if all(other.get(place) == key for other in keys_of_shards)
         }
-    return found
+    return keys
 
 
 def _runs_taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[str, int]]:
     """Which items did not run, and which of `runs` they are from: 0 where it is none of them."""
-    known = {one.id: _when(one) for one in runs}
-    found: dict[str, dict[str, int]] = {}
+    known = {stored.id: _when(stored) for stored in runs}
+    sources: dict[str, dict[str, int]] = {}
     for part in parts:
         for (column, item), source in part.taken.items():
             here = source is not None and known.get(source.id) == _when(source)
-            found.setdefault(column, {})[item] = source.id if source and here else 0
-    return found
+            sources.setdefault(column, {})[item] = source.id if source and here else 0
+    return sources
 
 
-def _when(one: Run) -> tuple[Any, ...]:
+def _when(stored: Run) -> tuple[Any, ...]:
     """The fields that differ between two runs of the same number."""
-    return one.started, one.finished, one.argv
+    return stored.started, stored.finished, stored.argv
 
 
 def _of_whole_kernel(record: Record) -> bool:

@@ -159,7 +159,7 @@ class Plan:
             expect=dict(expect),
             records=str(records),
             cache=str(cache),
-            targets={name: asdict(one) for name, one in self.targets.items()},
+            targets={name: asdict(target) for name, target in self.targets.items()},
             lanes=[lane for lane in self.lanes if not again or lane in again],
             modes=list(self.modes),
             kernels=list(self.kernels),

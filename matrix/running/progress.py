@@ -90,9 +90,9 @@ class Phases:
     def expects(self, expected: Expectations) -> None:
         """Weigh the cases of each column and lane, those too that nobody has counted yet."""
         self._lanes = {
-            (column, lane): replace(one)
+            (column, lane): replace(counted)
             for column, lanes in expected.items()
-            for lane, one in lanes.items()
+            for lane, counted in lanes.items()
         }
 
     def planned(self, column: str, lane: str, items: int) -> None:
@@ -104,15 +104,18 @@ class Phases:
 
     def cases(self, column: str, planned: int) -> int:
         """How many cases a column has, those of lanes that have not begun as they are expected."""
-        mine = [one.cases for (name, _), one in self._lanes.items() if name == column]
+        mine = [counted.cases for (name, _), counted in self._lanes.items() if name == column]
         return max(planned, round(sum(mine)))
 
     def left(self, done: int, planned: int, seconds: float) -> str:
         """The time left of the whole run where its columns are weighed, else of these cases."""
         if not self._lanes:
             return left(done, planned, seconds)
-        of = sum(one.cases * one.seconds for one in self._lanes.values())
-        known = [min(self._done[key], one.cases) * one.seconds for key, one in self._lanes.items()]
+        of = sum(counted.cases * counted.seconds for counted in self._lanes.values())
+        known = [
+            min(self._done[key], counted.cases) * counted.seconds
+            for key, counted in self._lanes.items()
+        ]
         time_left = left(sum(known), of, time.monotonic() - self._began)
         return f"{time_left} for all columns" if time_left and self._columns > 1 else time_left
 

@@ -74,10 +74,10 @@ def unaccounted(
 ) -> dict[tuple[str, str], int]:
     """How many planned cases have no record at all, by column and lane, where there are any."""
     seen: dict[tuple[str, str], set[str]] = {}
-    for one in records:
+    for record in records:
         # A record for a kernel whose cases could not be listed is no planned case.
-        if one.case != "*":
-            seen.setdefault((one.column, one.lane), set()).add(one.item)
+        if record.case != "*":
+            seen.setdefault((record.column, record.lane), set()).add(record.item)
     lacking = {key: count - len(seen.get(key, ())) for key, count in planned.items()}
     return {key: count for key, count in lacking.items() if count > 0}
 
@@ -340,7 +340,7 @@ class Runner:
         if state.whole:
             self._store.keys(
                 self._run, column.id,
-                {tuple(one): unchanged.of_share(key, self.plan.shard) for one, key in keys.items()},
+                {tuple(names): unchanged.of_share(key, self.plan.shard) for names, key in keys.items()},
             )  # fmt: skip
         self._progress.column_done(column.id, state.outcomes, time.monotonic() - started)
 

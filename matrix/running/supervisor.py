@@ -116,16 +116,16 @@ class _FromParent:
 
 def _reaped(suite: int):
     """Collects ended processes; returns the command's status, if it is among them."""
-    found = None
+    ended = None
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return ended
         if pid == 0:
-            return found
+            return ended
         if pid == suite:
-            found = status
+            ended = status
 
 
 def _kill_all(suite: int, alive: bool) -> None:
@@ -156,11 +156,11 @@ def _kill_all(suite: int, alive: bool) -> None:
 
 def _processes() -> list:
     """(pid, parent, process group, state) of every process that the system reports."""
-    found: list = []
+    processes: list = []
     try:
         names = os.listdir("/proc")
     except OSError:
-        return found
+        return processes
     for name in names:
         if name.isdigit():
             try:
@@ -170,8 +170,8 @@ def _processes() -> list:
             except OSError:
                 continue
             if fields[0] not in (b"Z", b"X"):
-                found.append((int(name), int(fields[1]), int(fields[2]), fields[0].decode()))
-    return found
+                processes.append((int(name), int(fields[1]), int(fields[2]), fields[0].decode()))
+    return processes
 
 
 def _signal(pid: int, number: int) -> None:

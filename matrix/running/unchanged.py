@@ -36,10 +36,10 @@ class Taken:
 
     @property
     def again_by_lane(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        by_lane: dict[str, list[str]] = {}
         for item in sorted(self.again):
-            found.setdefault(lane_of(item), []).append(item)
-        return found
+            by_lane.setdefault(lane_of(item), []).append(item)
+        return by_lane
 
     @property
     def items(self) -> list[str]:
@@ -80,8 +80,8 @@ def take(
     runs = store.with_keys(
         column,
         {
-            of_share(key, shard): tuple(one)
-            for one, key in known.items()
+            of_share(key, shard): tuple(names)
+            for names, key in known.items()
             for shard in {None, plan.shard}
         },
     )
@@ -105,7 +105,7 @@ def take(
                 earlier.cells += [(replace(cell, issue=""), source) for cell in cells]
             else:
                 earlier.again.append(item)
-    if len(wanted) == 1 and runs.keys() == {tuple(one) for one in known}:
+    if len(wanted) == 1 and runs.keys() == {tuple(names) for names in known}:
         (run,) = wanted
         if _nothing_left(store, plan, column, run, earlier):
             earlier.whole = run
@@ -141,9 +141,9 @@ def whole_column(
 ) -> Iterator[protocol.Event]:
     """The events beside the cells of a column's suite in `run`, without the lanes in which it has to run again."""
     versions, left = store.sessions(run), set(map(lane_of, again))
-    for (one, lane), planned in store.planned(run).items():
-        if one == column and lane not in left:
-            yield protocol.Session(lane, planned, versions[one, lane])
-    for (one, target), (supported, message) in store.targets(run).items():
-        if one == column:
+    for (name, lane), planned in store.planned(run).items():
+        if name == column and lane not in left:
+            yield protocol.Session(lane, planned, versions[name, lane])
+    for (of_column, target), (supported, message) in store.targets(run).items():
+        if of_column == column:
             yield protocol.Target(target, supported, message)

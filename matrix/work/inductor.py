@@ -81,17 +81,17 @@ def asked(text: str | None, programs: Sequence[str], dynamic: bool = False) -> A
     return Asked(file=file.resolve(), name=name, dynamic=dynamic)
 
 
-def key(column: str, found: Mapping[str, str], lock: str) -> str:
+def key(column: str, installed: Mapping[str, str], lock: str) -> str:
     """The folder of an environment's kernels: by its versions for people, by its lock for certainty.
 
     Args:
         column: its id, or the path of an interpreter.
-        found: the versions of torch and Triton.
+        installed: the versions of torch and Triton.
         lock: all that it is built from (`Builder.lock`), or what is known of that.
     """
-    readable = "-".join(f"{name}-{found.get(name, 'unknown')}" for name in ("torch", "triton"))
-    digest = hashlib.sha256(f"{column}\n{lock}\n{sorted(found.items())}".encode()).hexdigest()[:8]
-    return f"{re.sub('[^A-Za-z0-9.+_-]', '-', readable)}-{digest}"
+    readable = "-".join(f"{name}-{installed.get(name, 'unknown')}" for name in ("torch", "triton"))
+    digest = hashlib.sha256(f"{column}\n{lock}\n{sorted(installed.items())}".encode())
+    return f"{re.sub('[^A-Za-z0-9.+_-]', '-', readable)}-{digest.hexdigest()[:8]}"
 
 
 def write_suite(root: Path, configurations: int, asked: Asked) -> Path:

@@ -52,12 +52,12 @@ def end_strays() -> None:
 
 
 def _children() -> List[int]:
-    found: List[int] = []
+    pids: List[int] = []
     with contextlib.suppress(OSError):
         for thread in _listdir("/proc/self/task"):
             with contextlib.suppress(OSError), _open(f"/proc/self/task/{thread}/children") as file:
-                found += map(int, file.read().split())
-    return found
+                pids += map(int, file.read().split())
+    return pids
 
 
 def _session(pid: int):

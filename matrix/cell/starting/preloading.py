@@ -71,12 +71,12 @@ def _can_be_found(name: str, never: Sequence[str]) -> bool:
 def _clinging(names: Iterable[str]) -> Set[str]:
     """Those of the modules that hold something of Triton's, or of another one that does."""
     owners = {name: _owners(sys.modules.get(name)) for name in names}
-    found = {name for name, of in owners.items() if _triton(name) or any(map(_triton, of))}
+    clinging = {name for name, of in owners.items() if _triton(name) or any(map(_triton, of))}
     while True:
-        more = {name for name, of in owners.items() if name not in found and of & found}
+        more = {name for name, of in owners.items() if name not in clinging and of & clinging}
         if not more:
-            return found
-        found |= more
+            return clinging
+        clinging |= more
 
 
 def _triton(name: str) -> bool:
@@ -85,23 +85,23 @@ def _triton(name: str) -> bool:
 
 def _owners(module: Any) -> Set[str]:
     """Return the modules that a module's contents come from: values, their classes, and the members of lists."""
-    found: Set[str] = set()
+    owners: Set[str] = set()
     held = attribute(module, "__dict__")
     for value in list(held.values()) if type(held) is dict else ():
-        found |= _owner(value)
+        owners |= _owner(value)
         if type(value) in (list, tuple, set, frozenset):
-            for one in list(value)[:_LOOKED_INTO]:
-                found |= _owner(one)
+            for element in list(value)[:_LOOKED_INTO]:
+                owners |= _owner(element)
         elif type(value) is dict:
             for one in list(value.values())[:_LOOKED_INTO]:
-                found |= _owner(one)
-    return found
+                owners |= _owner(one)
+    return owners
 
 
 def _owner(value: Any) -> Set[str]:
     modules = [type(value).__module__]
     modules.append(attribute(value, "__name__" if isinstance(value, ModuleType) else "__module__"))
-    return {one for one in modules if type(one) is str}
+    return {module for module in modules if type(module) is str}
 
 
 def _or_its_parents(name: str, among: Set[str]) -> bool:
@@ -143,10 +143,10 @@ def _wrong(names: Sequence[str], send: Any) -> List[str]:
         except BaseException:
             wrong.append(name)
             continue
-        new = [one for one in list(sys.modules) if one not in before]
+        new = [module for module in list(sys.modules) if module not in before]
         if asked or _clinging(new) or dict(os.environ) != environ or threads() != running:
             # Its package may be at fault, which came along.
-            return [*wrong, name, *(one for one in names if one in new)]
+            return [*wrong, name, *(other for other in names if other in new)]
     return wrong
 
 

@@ -54,7 +54,7 @@ def prepare_import(lane: str, spec: Asked) -> None:
         return
     every = [Target.from_table(name, table) for name, table in spec.targets.items()]
     if every:
-        target = next((one for one in every if one.backend == "cuda"), every[0])
+        target = next((each for each in every if each.backend == "cuda"), every[0])
         if target.backend == "cuda" or features.has_backends():
             virtual_gpu.activate(target)
         map_torch(spec, target, lane)

@@ -21,7 +21,7 @@ _ASKS_AGAIN = 0.002
 def core(path: str, cores: int) -> Iterator[None]:
     """Run the body with one of `cores`, as soon as one is free; `path` is the prefix of a lock file for each."""
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(_opened(f"{path}.core-{one}")) for one in range(cores)]
+        files = [stack.enter_context(_opened(f"{path}.core-{number}")) for number in range(cores)]
         while (mine := _free(files)) is None:
             time.sleep(_ASKS_AGAIN)
         # Unlocked explicitly: a process forked meanwhile may still have the file open.

@@ -17,7 +17,7 @@ def found() -> Dict[str, str]:
     import triton
 
     folder = Path(triton.__file__).parent
-    distributions = [f"{one['name']} {one['version']}" for one in facts.tritons()]
+    distributions = [f"{installed['name']} {installed['version']}" for installed in facts.tritons()]
     # The first, by its path, that answers; one that the environment chooses instead is not the wheel's.
     ptxas = [tool["version"] for tool in facts.ptxas(folder) if tool["from"] == "Triton"]
     return {
