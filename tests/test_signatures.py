@@ -141,6 +141,20 @@ def test_a_branch_that_is_left_out_is_said(inferred):
     assert both.options["num_warps"] == {"value": 8} and not both.notes
 
 
+def test_a_size_that_is_zero_is_assumed(inferred):
+    found = copied(
+        inferred,
+        """
+        def run(x: torch.Tensor, size: int = 0):
+            if size <= 0:
+                size = chosen(x)
+            copy[(1,)](x, torch.empty_like(x), x.numel(), BLOCK=size)
+        """,
+    )
+    block = found.arguments[-1]
+    assert (block.name, block.value, block.assumed) == ("BLOCK", {"value": 128}, True)
+
+
 def test_numbers(inferred):
     found = copied(
         inferred,

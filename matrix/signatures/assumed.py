@@ -187,6 +187,11 @@ class Assuming:
         """The size of an axis that the file does not say."""
         return other.size or self._size
 
+    def is_too_small(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether it is the size of a block, of which none has no elements."""
+        size = given.get("value")
+        return type(size) is int and size <= 0 and SIZE in self.uses.get(name, Use()).facts
+
     def is_layout(self, name: str) -> bool:
         return (
             LAYOUT in self.uses.get(name, Use()).facts or self._gluon and "layout" in name.lower()

@@ -224,6 +224,11 @@ class _Inference:
             given = _encoded(kind)
             if given is None or given == {"value": None} and not isinstance(node, ast.Constant):
                 return None
+            if not isinstance(node, ast.Constant) and self._assuming.is_too_small(
+                parameter.name, given
+            ):
+                # A default that the launcher replaces.
+                return None
             return Argument(
                 parameter.name, CONSTEXPR, value=given, origin=where, others=kind.others
             )

@@ -240,6 +240,42 @@ def test_what_a_file_launches_where_it_is_run(in_fork, tmp_path):
     assert folder != str(tmp_path)
 
 
+NOTEBOOK = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def first(x):
+    tl.store(x, 1.0)
+
+
+given = torch.zeros(4)
+made = first[(1,)](given)
+print(made.nothing, given)
+
+
+@triton.jit
+def second(x):
+    tl.store(x, 2.0)
+
+
+second[(1,)](given)
+"""
+
+
+def test_a_kernel_below_a_launch_is_found(in_fork, tmp_path):
+    check = _asked(tmp_path / "notebook.py", NOTEBOOK, ("first", "first"), ("second", "second"))
+
+    def imported():
+        virtual_gpu.activate(SM_90)
+        module, error = importing.load(check)
+        return error, [importing.find(check, module, one) is not None for one in check["kernels"]]
+
+    assert in_fork(imported) == (None, [True, True])
+
+
 COUNTS = """
 import torch
 import triton

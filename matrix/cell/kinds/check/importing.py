@@ -60,6 +60,13 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
                 check["alone"] = True
                 module, error = _reached(check, names)
         module, error = _past_stumbles(check, names, module, error)
+        if isinstance(error, Launched) and any(
+            find(check, module, name) is None for name in check["kernels"]
+        ):
+            # A launch between two kernels, as in a notebook.
+            check["past"] = True
+            sys.modules.pop(check["module"], None)
+            module, error = _reached(check, names)
         if names and any(find(check, module, name) is None for name in check["kernels"]):
             absent.be_true()
             sys.modules.pop(check["module"], None)
@@ -352,7 +359,9 @@ def _executed(
     # Triton reads the source of a kernel through its module.
     sys.modules[name] = module
     try:
-        if check.get("cut") and spec.origin:
+        if check.get("past") and spec.origin:
+            _execute_past_launches(module, spec.origin)
+        elif check.get("cut") and spec.origin:
             _execute_to_kernels(module, spec.origin, check["kernels"])
         else:
             spec.loader.exec_module(module)
@@ -369,6 +378,19 @@ def _execute_to_kernels(module: Any, path: str, kernels: Dict[str, Any]) -> None
     tree = ast.parse(Path(path).read_bytes(), path)
     tree.body = [one for one in tree.body if one.lineno <= last or isinstance(one, _DEFINING)]
     exec(compile(tree, path, "exec"), vars(module))
+
+
+def _execute_past_launches(module: Any, path: str) -> None:
+    """Run a file without its statements that launch a kernel, and then without those that fail for lack of these."""
+    launched = False
+    for one in ast.parse(Path(path).read_bytes(), path).body:
+        try:
+            exec(compile(ast.Module([one], []), path, "exec"), vars(module))
+        except Launched:
+            launched = True
+        except Exception:
+            if not launched or isinstance(one, _DEFINING):
+                raise
 
 
 def _stop_at_launch() -> Any:
