@@ -34,18 +34,25 @@ def apply(gluon: Gluon) -> None:
 
 
 def _aggregates(gluon: Gluon) -> None:
-    # Symptom: ValueError: PartitionArgs.__init__ cannot be a @triton.jit function, of a constexpr_function.
-    # Affected: Triton 3.5. Breakpoint: Triton 3.6 takes one; delete with the last column of 3.5.
-    if "functions_and_args" in parameters(gluon.module("_core").warp_specialize):
-        return
+    # Symptom: Unsupported function referenced: <slot wrapper '__init__' of 'object' objects>, of an aggregate without a
+    # constructor. Affected: Triton 3.5 to 3.7. Breakpoint: Triton 3.8 makes one of the fields; delete with the last
+    # column of 3.7.
     from triton.language import core
     from triton.runtime.jit import ConstexprFunction
 
+    if hasattr(core, "aggregate_replace"):
+        return
+    # Symptom: ValueError: PartitionArgs.__init__ cannot be a @triton.jit function, of a constexpr_function.
+    # Affected: Triton 3.5. Breakpoint: Triton 3.6 takes one; delete with the last column of 3.5.
+    takes_constexpr = "functions_and_args" in parameters(gluon.module("_core").warp_specialize)
     own = core._aggregate
 
     def _aggregate(cls: type) -> Any:
         made = vars(cls).get("__init__")
-        if isinstance(made, ConstexprFunction):
+        if made is None:
+            note_acted("gluon_names")
+            cls.__init__ = builtin(_of_fields(cls, core))  # type: ignore[misc]
+        elif isinstance(made, ConstexprFunction) and not takes_constexpr:
 
             def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
                 made(self, *args, **kwargs)
@@ -55,6 +62,31 @@ def _aggregates(gluon: Gluon) -> None:
         return own(cls)
 
     gluon.replace(core, "_aggregate", _aggregate)
+
+
+def _of_fields(cls: type, core: Any) -> Callable[..., None]:
+    """A constructor that takes the fields in their order, or by name; a value in the class is a field's default."""
+    fields = vars(cls).get("__annotations__", {})
+    defaults = {name: vars(cls)[name] for name in fields if name in vars(cls)}
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        by_place = dict(zip(fields, args))
+        given = {**defaults, **by_place, **kwargs}
+        twice = len(args) > len(fields) or by_place.keys() & kwargs.keys()
+        if twice or given.keys() != fields.keys():
+            msg = f"{cls.__name__}() takes these fields, each once: {', '.join(fields)}"
+            raise TypeError(msg)
+        for name, item in given.items():
+            setattr(self, name, _wrapped(item, core))
+
+    return __init__
+
+
+def _wrapped(given: Any, core: Any) -> Any:
+    """`given` as a value of the language."""
+    if isinstance(given, tuple):
+        return core.tuple([_wrapped(each, core) for each in given])
+    return given if isinstance(given, core.base_value) else core.constexpr(given)
 
 
 def _tuples(gluon: Gluon) -> None:
@@ -136,6 +168,12 @@ def _barriers(gluon: Gluon) -> None:
     # Breakpoint: none. Delete when no library passes them by place.
     gluon.translate(mbarrier, "arrive", _by_keyword(("mbarrier", "count", "pred"), 1))
 
+    # Symptom: store_wait() got an unexpected keyword argument 'read_only' (before 3.8).
+    # Breakpoint: Triton 3.8 has it; delete with the last column of 3.7.
+    tma = gluon.module("nvidia.hopper.tma")
+    if tma is not None and "read_only" not in parameters(tma.store_wait):
+        gluon.around(tma, "store_wait", _waiting(language))
+
     # Symptom: module 'triton.experimental.gluon.language.nvidia.hopper.mbarrier' has no attribute 'sync_cluster_init'
     # (3.8); 'cluster' has no attribute 'barrier' (3.7). In 3.9 clusters wait otherwise.
     # Breakpoint: Triton 3.9 has none of arrive and wait; delete with the last column before it.
@@ -153,6 +191,21 @@ def _barriers(gluon: Gluon) -> None:
         meet.__name__ = "barrier"
         gluon.add_builtin(cluster, meet)
         gluon.add_builtin(mbarrier, sync_cluster_init)
+
+
+def _waiting(language: Any) -> Callable[..., None]:
+    """A wait that can be for writes to be seen in global memory, where Triton's is for what is read alone."""
+
+    def store_wait(own, pendings, read_only=True, _semantic=None):
+        own(pendings, _semantic=_semantic)
+        if not plain(read_only):
+            note_acted("gluon_names")
+            text = f"cp.async.bulk.wait_group {plain(pendings)}; mov.u32 $0, 0;"
+            language.inline_asm_elementwise(
+                text, "=r", [], language.int32, is_pure=False, pack=1, _semantic=_semantic
+            )
+
+    return store_wait
 
 
 def _by_keyword(places: Tuple[str, ...], most: int) -> Callable[..., Optional[Arguments]]:

@@ -40,6 +40,8 @@ SHIM = Shim(
     "module 'triton.experimental.gluon.language' has no attribute 'thread_barrier'\n"
     "warp_specialize() got multiple values for argument '_semantic'\n"
     "got an unexpected keyword argument 'ctas_per_cga'\n"
+    "Unsupported function referenced: <slot wrapper '__init__' of 'object' objects>\n"
+    "store_wait() got an unexpected keyword argument 'read_only'\n"
     "module 'triton.experimental.gluon.language.nvidia.blackwell' has no attribute 'get_tmem_reg_layout'",
     link="https://github.com/triton-lang/triton/pull/8527",
     delete_when="no library on any column writes Gluon for another release",

@@ -275,3 +275,49 @@ def test_scope_and_switches(in_fork):
     assert in_fork(lambda: run(scope="somebody"))
     assert not in_fork(lambda: run(exclude=["gluon_names"]))
     assert not in_fork(lambda: run(tiers=["silent"]))
+
+
+def an_aggregate_of_fields(shimmed):
+    """The outputs of a kernel that makes one, and what is waited for after a store."""
+    virtual_gpu.activate(targets.SM_90)
+    if shimmed:
+        compat.install(only=["gluon_names"])
+    machine = emulate.Machine(60)
+    launching.run_with(machine)
+    from triton.experimental.gluon.language.nvidia.hopper import tma
+
+    @triton.language.core._aggregate
+    class Line:
+        place: gl.tensor
+        shift: gl.constexpr
+        slope: gl.constexpr = 2
+
+    @gluon.jit
+    def kernel(out_ptr, N: gl.constexpr):
+        line = Line(gl.arange(0, N, gl.BlockedLayout([1], [32], [4], [0])), shift=3)
+        gl.store(out_ptr + line.place, line.place * line.slope + line.shift)
+        tma.store_wait(0, read_only=False)
+
+    out = torch.zeros(128, dtype=torch.int32)
+    waits = kernel[(1,)](out, N=128).asm["ptx"].count("cp.async.bulk.wait_group \t0;")
+    waits = waits or kernel[(1,)](out, N=128).asm["ptx"].count("cp.async.bulk.wait_group 0;")
+    return out.tolist(), waits, compat.acted()
+
+
+def test_an_aggregate_takes_its_fields_and_a_store_is_waited_for_until_it_is_seen(in_fork):
+    before = in_window("<3.8", triton.__version__)
+    out, waits, acted = in_fork(lambda: an_aggregate_of_fields(True))
+    assert out == [2 * place + 3 for place in range(128)] and waits == 1
+    assert acted == (["gluon_names"] if before else [])
+
+
+@pytest.mark.triton("<3.8")
+def test_without_compat_an_aggregate_needs_a_constructor(in_fork):
+    def run():
+        with pytest.raises(Exception) as raised:
+            an_aggregate_of_fields(False)
+        return str(raised.value)
+
+    text = in_fork(run)
+    # Triton 3.5 calls that of `object`.
+    assert "__init__" in text or "did not initialize attribute" in text
