@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _for_interpreter(name: str, value: Any) -> Any:
-    """`found`, or in Triton's interpreter what stands in for it after an import by name, too.
+    """`value`, or in Triton's interpreter what stands in for it after an import by name, too.
 
     The interpreter replaces the attributes of triton.language while a kernel runs, and nothing that was imported.
     """

@@ -221,7 +221,7 @@ def test_an_interpreter_is_asked_without_importing_anything(tmp_path):
     python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     found = here.glance(python)
-    assert (found.found["triton"], found.found["torch"]) == ("3.2.0", "3.2.0")
+    assert (found.versions["triton"], found.versions["torch"]) == ("3.2.0", "3.2.0")
     assert found.column.id == "here-triton-3.2.0"
 
 

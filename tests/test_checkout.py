@@ -124,7 +124,7 @@ def test_columns_by_what_dependencies_and_extras_allow(checkout):
     found = metadata.declared(folder)
     # Either extra will do, and torch for all.
     assert names(folder)[0] == "triton-3.3.1" and names(folder)[-1] == "triton-3.9.0"
-    assert found.told("triton") == "triton<3.8,>=3.3 or triton>=3.4"
+    assert found.range_alone("triton") == "triton<3.8,>=3.3 or triton>=3.4"
     assert 'the extra "cuda"' in found.range_of("triton")
     only = checkout({"pyproject.toml": text.replace('rocm = ["triton>=3.4"]', "")}, "only")
     assert names(only) == ["triton-3.3.1", "triton-3.4.0", "triton-3.5.1", "triton-3.6.0", "triton-3.7.1"]  # fmt: skip

@@ -126,7 +126,7 @@ def _at_hand(options: argparse.Namespace) -> list[EditPlace]:
         return here.look(python).identified(options.suite, Path.cwd(), os.environ)
 
     return [
-        EditPlace(Column(id=name), one.found["triton"], partial(_same, one), here=True)
+        EditPlace(Column(id=name), one.versions["triton"], partial(_same, one), here=True)
         for name, one in at_hand(options, look)
     ]
 

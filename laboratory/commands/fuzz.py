@@ -220,7 +220,8 @@ def _say(text: str) -> None:
 
 def _at_hand(options: argparse.Namespace) -> list[Place]:
     return [
-        Place(name, one.found["triton"], one.python) for name, one in at_hand(options, here.glance)
+        Place(name, one.versions["triton"], one.python)
+        for name, one in at_hand(options, here.glance)
     ]
 
 

@@ -98,7 +98,7 @@ class Declared:
                 ranges[wish.text].append(wish.where)
         return " or ".join(f"{text} ({', '.join(where)})" for text, where in ranges.items())
 
-    def told(self, name: str) -> str:
+    def range_alone(self, name: str) -> str:
         """The range alone: `triton>=2.3.1`."""
         return " or ".join(dict.fromkeys(wish.text for wish in self.of(name)))
 

@@ -92,7 +92,7 @@ class Here:
     """The interpreter of `--here`; stands in for the environment builder."""
 
     python: Path
-    found: Mapping[str, str]
+    versions: Mapping[str, str]
     # The suite's requirements beside Triton and torch that are not installed.
     missing: tuple[str, ...] = ()
     # Its description of itself; None where it was not asked.
@@ -103,13 +103,13 @@ class Here:
 
     @property
     def gpu(self) -> str:
-        return self.found.get("gpu", "")
+        return self.versions.get("gpu", "")
 
     @property
     def column(self) -> Column:
         # No pins: the installed versions run.
-        of_vendor = self.found.get("vendor")
-        identifier = f"here-{of_vendor or 'triton-' + self.found['triton']}".lower()
+        of_vendor = self.versions.get("vendor")
+        identifier = f"here-{of_vendor or 'triton-' + self.versions['triton']}".lower()
         return Column(id="".join(c if c.isalnum() or c in "._+-" else "-" for c in identifier))
 
     def identified(self, suite: Path | None, present: Path, environ: Mapping[str, str]) -> Here:
@@ -123,9 +123,9 @@ class Here:
         )
 
     def __call__(self, column: Column) -> Environment:
-        label = f"{column.id} ({self.python}, torch {self.found.get('torch')})"
+        label = f"{column.id} ({self.python}, torch {self.versions.get('torch')})"
         return Environment(
-            self.python, label, expect={}, versions=self.found, requirements=(), reused=True,
+            self.python, label, expect={}, versions=self.versions, requirements=(), reused=True,
             identity=self.identity, sources=self.sources,
         )  # fmt: skip
 

@@ -113,7 +113,7 @@ def find(
     """
     files: list[Source] = []
     unreadable: list[Unreadable] = []
-    for path in sources.found([folder], left_out):
+    for path in sources.python_files([folder], left_out):
         file = sources.read(path, path.relative_to(folder).as_posix())
         if isinstance(file, Unreadable):
             unreadable.append(file)

@@ -196,7 +196,7 @@ def lint(
     files, unreadable = [], []
     folders = [path for path in paths if path.is_dir()]
     set_apart: dict[str, Apart] = {}
-    for path in sources.found(paths, left_out):
+    for path in sources.python_files(paths, left_out):
         inside = next(
             (path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), None
         )

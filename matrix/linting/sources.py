@@ -260,7 +260,7 @@ def _names(tree: ast.AST) -> Counter[str]:
     )
 
 
-def found(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
+def python_files(paths: Sequence[Path], left_out: Sequence[str] = ()) -> list[Path]:
     """Returns the Python files under `paths`, each once. Raises UsageError for a path that does not exist.
 
     Args:

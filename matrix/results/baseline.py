@@ -136,18 +136,18 @@ class Entry(NamedTuple):
     columns: list[str]
     targets: list[str]
     # By mode or "both", then by configuration: the outcome, or the fields of `Cell`.
-    found: Mapping[str, Mapping[str, Any]]
+    results: Mapping[str, Mapping[str, Any]]
 
     @property
     def modes(self) -> tuple[str, ...]:
-        return MODES if "both" in self.found else tuple(self.found)
+        return MODES if "both" in self.results else tuple(self.results)
 
     @property
     def cells(self) -> int:
         """The number of records in the line."""
         each = sum(
             len(cells) * (len(MODES) if modes == "both" else 1)
-            for modes, cells in self.found.items()
+            for modes, cells in self.results.items()
         )
         return len(self.columns) * len(self.targets) * each
 
@@ -190,7 +190,7 @@ class Table:
             case = {"lane": entry.lane, "kernel": entry.kernel, "case": entry.case}
             cells = [
                 {**_EMPTY, **case, "mode": mode, "config": config, **self._fields(cell, brief)}
-                for mode, config, cell in _each(entry.found)
+                for mode, config, cell in _each(entry.results)
             ]
             for column in columns:
                 versions = self.versions(column)

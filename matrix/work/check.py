@@ -102,5 +102,5 @@ def _assigned(function: ast.AST) -> list[str]:
 
 def label(at_hand: Here) -> str:
     """`triton 3.6.0, torch 2.10.0, Python 3.11.7`."""
-    versions = at_hand.found
+    versions = at_hand.versions
     return f"triton {versions['triton']}, torch {versions['torch']}, Python {versions['python']}"

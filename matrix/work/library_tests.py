@@ -69,7 +69,7 @@ class LibraryTests(Work):
         return AskedTests(**common, tests=tests)
 
     def about(self) -> Mapping[str, Any]:
-        ranges = {name: self.declared.told(name) for name in ("triton", "torch")}
+        ranges = {name: self.declared.range_alone(name) for name in ("triton", "torch")}
         library = {
             "name": self.declared.name,
             "tests": list(self.paths),

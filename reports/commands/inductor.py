@@ -246,7 +246,7 @@ class _Command:
         for environment in self.at_hand:
             # It has no lock; the first one on its path may be another build of the same version.
             key = inductor.key(
-                str(environment.python), environment.found, os.environ.get("PYTHONPATH", "")
+                str(environment.python), environment.versions, os.environ.get("PYTHONPATH", "")
             )
             yield replace(self.plan, columns=(environment.column,)), environment, key
         for column in self.built:

@@ -177,7 +177,7 @@ def _parameters(signature: str) -> dict[str, str]:
 
 
 def _with_star(named: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """`found` with a `*` before the keyword-only parameters."""
+    """`named` with a `*` before the keyword-only parameters."""
     before = {name: default for name, default in named.items() if name not in after}
     return {**before, "*": "", **after}
 

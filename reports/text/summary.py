@@ -292,7 +292,7 @@ def _heavier(view: View) -> list[str]:
 
 
 def _cells(cells: Iterable[tuple[Record, str]]) -> str:
-    """The first of each root cause; `found` are cells with the id of their issue."""
+    """The first of each root cause; `cells` are records with the id of their issue."""
     lines: list[str] = []
     causes: dict[RootCause, list[Record]] = {}
     for record, issue in cells:

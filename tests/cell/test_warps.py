@@ -32,7 +32,7 @@ def test_each_number_of_warps_has_errors_and_bits(in_fork, name):
                 return of_error(error)
             launched.append(made.resources()["emulated"]["launches"])
             found = compare({"y": y}, {"y": x * 3}, 1e-6)
-            found.resources.update(inputs="i", outputs=numbers.kept({"y": y}))
+            found.resources.update(inputs="i", outputs=numbers.digests({"y": y}))
             return found
 
         found = warps.tried([1, 4, 32], launch)

@@ -23,7 +23,7 @@ def counted(body, size=1 << 14, grid=1, **options):
     program = ptx.load(text)
     watch = Counters(program)
     execute(text, (grid,), [aligned(size), aligned(size)], watch=watch)
-    return watch.found()
+    return watch.figures()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_sample_of_the_programs(sample, ctas):
     program = ptx.load(text)
     watch = Counters(program)
     result = execute(text, (9,), [aligned(64), aligned(64)], watch=watch, sample=sample)
-    assert result.ctas == ctas and watch.found()["barriers"] == 2 * ctas
+    assert result.ctas == ctas and watch.figures()["barriers"] == 2 * ctas
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ class Machine:
         if self._recall is not None and call is not None:
             self._recall.keep(call)
         if counts is not None:
-            counted = counts.found()
+            counted = counts.figures()
             if self._estimates is not None and result.ctas:
                 counted.update(self._estimates.of(handed, counts, result.ctas, windows))
             if self._recall is not None and call is not None:

@@ -42,7 +42,7 @@ def compared(kernel: Any, case: Any, inputs: Callable[[Any], Dict[str, Any]]) ->
                 # A sum over the batch, such as the gradient of a weight.
                 continue
             both = [
-                numbers.kept({name: row_values})
+                numbers.digests({name: row_values})
                 for row_values in (alone[name], _row(outputs[name], rows, row))
             ]
             differ = both[0] != both[1]

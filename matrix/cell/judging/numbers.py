@@ -9,16 +9,16 @@ from typing import Any, Dict, Mapping
 KEPT = 4096
 
 
-def kept(outputs: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+def digests(outputs: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
     """By output: type, shape, digest of all bytes, and `values`, its elements in base64, every `step`-th of them.
 
     An output that is no tensor, or of which no bytes can be had, is left out.
     """
-    digests = {}
+    by_name = {}
     for name in sorted(outputs):
         with contextlib.suppress(Exception):
-            digests[name] = _one(outputs[name])
-    return digests
+            by_name[name] = _one(outputs[name])
+    return by_name
 
 
 def digest(inputs: Mapping[str, Any]) -> str:

@@ -186,7 +186,7 @@ class Counters(ptx.Watch):
             ],
         }
 
-    def found(self) -> Dict[str, Any]:
+    def figures(self) -> Dict[str, Any]:
         """Plain data: a warp's `instructions` by class, `bytes` by space, `barriers`, and `memory` by source line."""
         self._look()
         instructions: Dict[str, int] = defaultdict(int)

@@ -336,7 +336,7 @@ def _once(
         verdict = compare(outputs, reference, tolerance)
         if drawn and verdict.outcome == "pass":
             returned = {name: outputs[name] for name in reference}
-            verdict.resources.update(inputs=drawn, outputs=numbers.kept(returned))
+            verdict.resources.update(inputs=drawn, outputs=numbers.digests(returned))
         return verdict
     except BaseException as error:
         # It did not return comparable values.
