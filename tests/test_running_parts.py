@@ -1,0 +1,496 @@
+"""The small parts of matrix/running at their edges: the plan, the time left, events of a column, bisecting, jobs."""
+
+from __future__ import annotations
+
+import random
+import types
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from crosswarp.matrix.cell import protocol
+from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.facts import columns, targets
+from crosswarp.matrix.results import pruning
+from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import attribution, bisection, jobs, plan, process, progress
+from crosswarp.matrix.running.bisection import Seen
+from crosswarp.matrix.running.column_run import ColumnRun
+from crosswarp.matrix.running.plan import Coordinate, Plan
+from crosswarp.matrix.running.recording import Recording
+from crosswarp.matrix.versions import Version
+from crosswarp.matrix.work.suite import Suite
+
+TARGETS = targets.load()
+
+
+class ByPart(Suite):
+    BY_PART = True
+
+    def kernels(self):
+        return ("softmax", "sort", "layer_norm")
+
+
+@pytest.fixture
+def make_plan():
+    """`make_plan(lanes=…)`: a plan of three kernels on two targets."""
+
+    def make(**changes):
+        values = {
+            "columns": tuple(columns.choose(columns.load(), ["triton-3.2.0"])),
+            "lanes": ("compile", "emulate", "interpret"),
+            "targets": {name: TARGETS[name] for name in ("sm_80", "gfx942")}, **changes,
+        }  # fmt: skip
+        return Plan(ByPart(), **values)
+
+    return make
+
+
+def test_the_targets_and_parts_of_each_lane(make_plan):
+    whole, some = make_plan(), make_plan(emulated=("sm_80",))
+    of_lanes = {"compile": ["sm_80", "gfx942"], "interpret": ["cpu"], "device": ["gpu"]}
+    for planned, emulated in ((whole, ["sm_80", "gfx942"]), (some, ["sm_80"])):
+        for lane, names in {**of_lanes, "emulate": emulated}.items():
+            assert list(planned.targets_of(lane)) == names
+            assert planned.parts(lane) == [
+                f"{name}/{mode}" for name in names for mode in ("bare", "shimmed")
+            ]
+    assert Plan(Suite(), (), {}).parts("compile") == [""]
+    missing = make_plan(emulated=("sm_80",), kernels=("so*",), modes=("bare",)).not_run(
+        "triton-3.2.0", "why", "m"
+    )
+    assert {(cell.lane, cell.target, cell.kernel, cell.case) for cell in missing} == {
+        (lane, target, kernel, "*")
+        for lane, target in (
+            ("compile", "sm_80"),
+            ("compile", "gfx942"),
+            ("emulate", "sm_80"),
+            ("interpret", "cpu"),
+        )
+        for kernel in ("softmax", "sort")
+    }
+    cell = missing[0]
+    assert (cell.outcome, cell.reason, cell.message, cell.phase) == (
+        "not-run",
+        "why",
+        "m",
+        "environment",
+    )
+    assert {cell.kernel for cell in make_plan(kernels=("nothing",)).not_run("a", "b", "c")} == {"*"}
+
+
+def test_a_plan_describes_what_is_not_the_default(make_plan):
+    plain = make_plan().describe()
+    assert plain == {
+        "columns": ["triton-3.2.0"], "targets": ["sm_80", "gfx942"], "lanes": ["compile", "emulate", "interpret"],
+        "modes": ["bare", "shimmed"], "kernels": ["*"], "suite": None,
+    }  # fmt: skip
+    changes = {
+        "cases": ("a*",), "shard": (1, 2), "emulated": ("sm_80",), "sanitize": True, "sample": 3, "estimate": True,
+        "batch": True, "warps": (4, 8), "commit": "abc",
+    }  # fmt: skip
+    for name, value in changes.items():
+        described = make_plan(**{name: value}).describe()
+        assert described == {**plain, name: list(value) if isinstance(value, tuple) else value}
+
+
+def test_the_request_to_a_column(make_plan, tmp_path):
+    made = make_plan(
+        jobs=4, shard=(1, 2), emulated=("sm_80",), warps=(4,), memory_limit_mb=5, time_limit_alone=7
+    )
+    whole = made.spec("a", {"triton": "3"}, tmp_path / "r", tmp_path / "c", ["taken"])
+    assert (whole.column, whole.expect, whole.records) == (
+        "a",
+        {"triton": "3"},
+        str(tmp_path / "r"),
+    )
+    assert (whole.jobs, whole.cores, whole.turns) == (4, 4, str(tmp_path / "r"))
+    assert (whole.lanes, whole.again, whole.planned) == (
+        ["compile", "emulate", "interpret"],
+        None,
+        {},
+    )
+    assert (whole.shard, whole.emulated, whole.warps, whole.taken) == (
+        [1, 2],
+        ["sm_80"],
+        [4],
+        ["taken"],
+    )
+    assert (whole.time_limit, whole.time_limit_alone, whole.memory_limit_mb) == (120, 7, 5)
+    for count, workers in ((1, 1), (23, 1), (24, 2), (47, 3), (48, 4), (600, 4)):
+        again = {"emulate": ["x"] * count}
+        some = made.spec(
+            "a", {}, tmp_path / "r", tmp_path / "c", [], again, {"emulate": 9}, tmp_path / "t"
+        )
+        assert (some.jobs, some.cores, some.lanes) == (workers, 4, ["emulate"])
+        assert (some.again, some.planned, some.turns) == (
+            again,
+            {"emulate": 9},
+            str(tmp_path / "t"),
+        )
+
+
+def test_the_cases_of_a_plan(make_plan, make_record):
+    made = make_plan(cases=("a*", "b"))
+    assert [made.has(make_record(case=case)) for case in ("ab", "b", "ba", "c")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert Coordinate.of(make_record()) == ("sm_90", "compile", "bare", "softmax")
+
+
+@pytest.mark.parametrize(
+    ("text", "shard"),
+    [(None, None), ("1/1", None), ("1/2", (1, 2)), ("2/2", (2, 2)), ("9999/9999", (9999, 9999))],
+)
+def test_a_share(text, shard):
+    assert plan.check_shard(text) == shard
+
+
+@pytest.mark.parametrize(
+    "text", ["0/2", "3/2", "1/0", "1", "a/b", "1/2/3", "-1/2", "1/10000", "", "１/2"]
+)
+def test_what_is_no_share(text):
+    with pytest.raises(UsageError, match="write 2/5"):
+        plan.check_shard(text)
+
+
+@pytest.mark.parametrize(
+    ("names", "emulated"),
+    [
+        (("gfx942",), None),
+        (("sm_90", "sm_80"), ("sm_80",)),
+        (("gfx942", "sm_90", "sm_89"), ("sm_90",)),
+        ((), None),
+    ],
+)
+def test_the_lanes_of_a_run_that_names_none(names, emulated):
+    lanes, chosen = plan.default_lanes({name: TARGETS[name] for name in names})
+    assert chosen == emulated and ("emulate" in lanes) == bool(emulated) and "compile" in lanes
+
+
+@pytest.mark.parametrize(
+    ("done", "of", "seconds", "words"),
+    [
+        (5, 100, 5.0, "about 2 min left"), (4.9, 100, 5.0, ""), (5, 100, 4.9, ""), (100, 100, 50.0, ""),
+        (50, 100, 89.4, "about 89 s left"), (50, 100, 90.0, "about 2 min left"), (0.5, 4, 10.0, ""),
+        (1, 4, 10.0, "about 30 s left"),
+    ],
+)  # fmt: skip
+def test_the_time_left(done, of, seconds, words):
+    assert progress.left(done, of, seconds) == words
+
+
+def test_outcomes_in_words():
+    assert progress.counts({"crash": 2, "pass": 1, "timeout": 0}) == "1 pass, 2 crash"
+    assert progress.counts({}) == progress.counts({"pass": 0}) == "nothing ran"
+
+
+def test_the_place_of_a_run_and_its_weighed_rest(monkeypatch):
+    clock = types.SimpleNamespace(now=0.0)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock.now)
+    phases = progress.Phases()
+    assert phases.place == "" and phases.cases("a", 3) == 3
+    phases.begins(1)
+    phases.next()
+    assert phases.place == "" and phases.rest == ""
+    phases.begins(3)
+    phases.next()
+    clock.now = 60.0
+    assert phases.place == "column 1 of 3" and phases.rest == "2 more columns, about 2 min left"
+    expected = {
+        "a": {"compile": progress.Expected(10, 2.0)},
+        "b": {"compile": progress.Expected(20, 1.0)},
+    }
+    phases.expects(expected)
+    phases.runs()
+    phases.planned("a", "compile", 20)
+    phases.planned("c", "compile", 99)
+    assert expected["a"]["compile"].cases == 10
+    assert (phases.cases("a", 3), phases.cases("b", 30)) == (20, 30)
+    for _ in range(10):
+        phases.item("a", "sm_90/compile/bare/k/c")
+    clock.now += 20
+    phases.runs()
+    # 20 of 60 weighed seconds are done in 20.
+    assert phases.left(1, 2, 999.0) == "about 40 s left for all columns"
+    for _ in range(90):
+        phases.item("a", "sm_90/compile/bare/k/c")
+    assert phases.left(1, 2, 999.0) == "about 10 s left for all columns"
+
+
+def column_of(tmp_path, make_plan, **changes):
+    store = Store(tmp_path / "store.db")
+    recording = Recording(store, progress.Progress(), [])
+    recording.run = store.begin([], {})
+    return ColumnRun(
+        "triton-3.2.0",
+        make_plan(**changes),
+        recording,
+        {"triton": "3.2.0"},
+        tmp_path,
+        tmp_path / "log",
+    )
+
+
+ITEM = "sm_80/compile/bare/softmax/a"
+CELL = protocol.Cell("sm_80", "compile", "bare", "softmax", "a", "pass")
+SESSION = protocol.Session("compile", 1, {"triton": "3.2.0"}, "sm_80/bare")
+
+
+@pytest.mark.parametrize(
+    ("before", "event", "why"),
+    [
+        ([], protocol.Start(ITEM), ""), ([protocol.Start(ITEM)], protocol.Start(ITEM), "begun before"),
+        ([CELL], protocol.Start(ITEM), "begun before"), ([], protocol.End(ITEM), "not begun"),
+        ([protocol.Start(ITEM)], protocol.End(ITEM), ""), ([CELL], protocol.End(ITEM), ""),
+        ([protocol.Start(ITEM), protocol.End(ITEM)], protocol.End(ITEM), "not begun"),
+        ([], protocol.Start(ITEM.replace("compile", "device")), "was not planned"),
+        ([], protocol.Start(ITEM.replace("bare", "shimmed")), "was not planned"),
+        ([], protocol.Taken(ITEM), "not offered"), ([], SESSION, ""), ([SESSION], SESSION, "begun before"),
+        ([], protocol.Session("device", 1, {}), "not planned"),
+        ([], protocol.Session("compile", 1, {}, ""), "not planned"),
+        ([SESSION], replace(SESSION, part="gfx942/bare"), ""), ([], protocol.Done(), "not of a suite"),
+        ([], protocol.Name("a", "function", ""), "not of a suite"), ([], protocol.Senseless("odd"), "odd"),
+        ([], protocol.Note("x"), ""), ([], protocol.Target("sm_80", True), ""),
+    ],
+)  # fmt: skip
+def test_an_event_that_contradicts_an_earlier_one(tmp_path, make_plan, before, event, why):
+    run = column_of(tmp_path, make_plan, modes=("bare",))
+    run.take(before)
+    assert run.whole
+    run.take([event])
+    assert run.whole == (not why) and why in "".join(run._senseless)
+
+
+def test_cells_that_were_announced_are_missed(tmp_path, make_plan):
+    part = protocol.Cell("sm_80", "compile", "bare", "softmax", "a", "pass", config="x")
+    for cells, count, whole in (
+        ([CELL], 1, True),
+        ([part, CELL], 2, True),
+        ([CELL], 2, False),
+        ([CELL], None, True),
+    ):
+        run = column_of(tmp_path / str(len(cells)) / str(count), make_plan)
+        run.take([protocol.Start(ITEM), *cells, protocol.End(ITEM, count)])
+        assert run.whole == whole and run.outcomes == Counter({"pass": len(cells)})
+    run.take([CELL])
+    assert not run.whole
+
+
+def test_items_that_were_begun_and_did_not_end(tmp_path, make_plan):
+    run = column_of(tmp_path, make_plan)
+    other = ITEM.replace("/a", "/b")
+    run.take([protocol.Start(ITEM), protocol.Start(other), protocol.End(other, 0), CELL])
+    assert run._left_open() == [ITEM]
+    run.left_open("crash", "worker died", "m")
+    cells = run._to.store.records(run._to.run)
+    seen = [(cell.case, cell.config, cell.outcome) for cell in cells]
+    assert seen == [("a", "", "pass"), ("a", "worker died", "crash")]
+
+
+def test_a_search_is_right_for_every_history():
+    draw = random.Random(5)
+    for _ in range(300):
+        length = draw.randrange(2, 12)
+        answers = ["good", *draw.choices(("good", "bad", "cannot say"), k=length - 2), "bad"]
+        asked = []
+
+        def ask(position, answers=answers, asked=asked):
+            asked.append(position)
+            return answers[position]
+
+        search = bisection.search(length, ask)
+        assert (answers[search.last_good], answers[search.first_bad]) == ("good", "bad")
+        assert all(answers[between] == "cannot say" for between in search.between)
+        assert asked[:2] == [0, length - 1] and len({*asked}) == len(asked)
+        assert search.asked == tuple((position, answers[position]) for position in asked)
+        if "cannot say" not in answers:
+            assert len(asked) <= 2 + (length - 2).bit_length()
+    for answers, position in (
+        (("bad", "bad"), 0),
+        (("good", "good"), 1),
+        (("cannot say", "bad"), 0),
+    ):
+        with pytest.raises(bisection.WrongEnd) as wrong:
+            bisection.search(2, answers.__getitem__)
+        assert (wrong.value.position, wrong.value.answer) == (position, answers[position])
+    with pytest.raises(ValueError, match="two ends"):
+        bisection.search(1, ("good",).__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "case", "problems", "answer", "why"),
+    [
+        ({"a": "pass", "b": "crash"}, "a", (), "good", "1 cell green"),
+        ({"a": "pass", "b": "pass"}, "*", (), "good", "2 cells"),
+        ({"a": "pass", "b": "crash"}, "b", ("p",), "bad", "crash: "),
+        ({"a": "pass", "b": "not-run"}, "*", (), "cannot say", "not run: m"),
+        ({"a": "pass", "b": "not-run"}, "a", (), "good", "1 cell"),
+        ({"a": "pass", "*": "not-run"}, "a", (), "cannot say", "not run"),
+        ({"a": "pass"}, "a", ("p",), "cannot say", "p"),
+        ({"a": "unsupported"}, "a", (), "cannot say", "unsupported: m"),
+        ({}, "a", (), "cannot say", "it has no case"), ({"a": "unsupported"}, "a", ("p",), "cannot say", "unsupported"),
+        ({"a": "crash", "b": "not-run"}, "*", (), "bad", "crash"),
+    ],
+)  # fmt: skip
+def test_the_answer_of_a_release(make_record, outcomes, case, problems, answer, why):
+    records = [
+        make_record(case=name, outcome=outcome, message="m") for name, outcome in outcomes.items()
+    ]
+    seen = bisection.judge(records, case, problems)
+    assert seen.answer == answer and seen.why.startswith(why)
+    assert bool(seen.red) == (answer == "bad")
+
+
+def test_a_case_that_no_release_has(make_record):
+    with pytest.raises(UsageError, match='no case of softmax matches "c". There are: a, b.'):
+        bisection.judge([make_record(case="a"), make_record(case="b"), make_record(case="a")], "c")
+
+
+def test_builds_whose_order_their_versions_do_not_say():
+    table = columns.load()
+    builds = [Version(text) for text in ("3.9.0.dev1", "3.9.0.dev2", "3.9.0")]
+    assert list(bisection.of_index(builds, table)) == [f"index-triton-{build}" for build in builds]
+    with pytest.raises(UsageError, match="two or more"):
+        bisection.of_index(builds[:1], table)
+    for order in (
+        ["3.9.0+a", "3.9.0+b"],
+        ["3.8.0", "3.9.0+a", "3.9.0+b"],
+        ["3.9.0+a", "3.9.0+b", "3.9.1"],
+    ):
+        with pytest.raises(UsageError, match=r"which of 3.9.0\+a and 3.9.0\+b is older"):
+            bisection.of_index([Version(text) for text in order], table)
+
+
+def test_the_position_of_a_release():
+    ids = ["triton-3.1.0", "triton-3.2.0", "wheel-triton-3.3.0", "index-triton-3.4.0"]
+    for text, place in (
+        ("triton-3.1.0", 0),
+        ("3.2.0", 1),
+        ("3.3.0", 2),
+        ("3.4.0", 3),
+        ("*3.4*", 3),
+    ):
+        assert bisection.position(ids, text, "--good") == place
+    with pytest.raises(
+        UsageError, match='--good "triton-3.*" is triton-3.1.0, triton-3.2.0. Name one.'
+    ):
+        bisection.position(ids, "triton-3.*", "--good")
+
+
+@pytest.mark.parametrize(
+    ("here", "answer", "why"),
+    [
+        ([("a", "crash", "f")], "bad", "crash"), ([("a", "crash", "other")], "cannot say", "fails in another way"),
+        ([("a", "pass", "")], "good", ""), ([("b", "crash", "f")], "cannot say", "a was not run"),
+        ([("a", "pass", ""), ("b", "crash", "f")], "good", "green where B is red"),
+        ([("a", "unsupported", "")], "cannot say", ""),
+        ([], "cannot say", ""),
+    ],
+)  # fmt: skip
+def test_a_combination_shows_the_symptom_or_another(make_record, here, answer, why):
+    symptom = [make_record(case="a", outcome="crash", fingerprint="f")]
+    records = tuple(
+        make_record(case=case, outcome=outcome, fingerprint=text) for case, outcome, text in here
+    )
+    red = tuple(record for record in records if record.red)
+    own = "bad" if red else "good" if any(record.ran for record in records) else "cannot say"
+    given, words = attribution.answer(Seen(own, "own", red, records=records), symptom)
+    assert given == answer and words.startswith(why)
+
+
+def test_a_module_that_could_not_be_imported(make_record):
+    symptom = [make_record(case="import", phase="import", outcome="api-error", fingerprint="f")]
+    for changes, answer in (
+        ({}, "good"), ({"target": "sm_80"}, "cannot say"), ({"lane": "emulate"}, "cannot say"),
+        ({"mode": "shimmed"}, "cannot say"), ({"phase": "import"}, "cannot say"),
+    ):  # fmt: skip
+        records = (make_record(case="a", **changes),)
+        assert attribution.answer(Seen("good", "", records=records), symptom)[0] == answer
+
+
+def test_the_failures_of_the_bad_column_alone(make_record):
+    def seen(outcomes):
+        records = tuple(
+            make_record(case=case, outcome=outcome) for case, outcome in outcomes.items()
+        )
+        return Seen("bad", "", tuple(record for record in records if record.red), records=records)
+
+    def cases(bad, good):
+        return [record.case for record in attribution.symptom(seen(bad), seen(good))]
+
+    assert cases({"a": "crash", "b": "crash"}, {"a": "pass", "b": "crash"}) == ["a"]
+    assert cases({"a": "crash", "b": "crash"}, {"b": "crash"}) == ["a", "b"]
+    assert cases({"a": "crash", "b": "pass"}, {"b": "pass"}) == ["a"]
+    assert cases({"a": "unsupported", "b": "unsupported"}, {"b": "pass", "a": "unsupported"}) == [
+        "b"
+    ]
+
+
+def test_a_run_is_cut_into_jobs():
+    made = jobs.jobs(["triton-3.2.0", "main"], 2, ["--lanes", "compile"])
+    assert [(job.name, job.share, job.run) for job in made] == [
+        (
+            f"{column}-{number}-of-2",
+            (number, 2),
+            f"--triton {short} --shard {number}/2 --lanes compile",
+        )
+        for column, short in (("triton-3.2.0", "3.2.0"), ("main", "main"))
+        for number in (1, 2)
+    ]
+    (whole,) = jobs.jobs(["main"], 1, [], "test")
+    assert (whole.run, whole.share, whole.command) == ("--triton main", (1, 1), "test")
+    assert len(jobs.jobs(["main"], jobs.MAX_JOBS, [])) == jobs.MAX_JOBS
+    with pytest.raises(UsageError, match="257 jobs"):
+        jobs.jobs(["main"], jobs.MAX_JOBS + 1, [])
+    for word in ("a b", "a\tb", "$x", "a'b", "*", ""):
+        with pytest.raises(UsageError, match="does not pass through"):
+            jobs.cut(["main"], 1, [word])
+
+
+def test_which_runs_stay(tmp_path, make_record):
+    now = datetime(2026, 11, 28, tzinfo=timezone.utc)
+    with Store(tmp_path / "store.db") as store:
+        for age, suite, cells, status in (
+            (9, "a", 1, "finished"), (8, "a", 1, "cancelled"), (7, "b", 1, "finished"), (6, "a", 0, "cancelled"),
+            (5, "a", 1, "cancelled"), (4, "a", 1, "cancelled"),
+        ):  # fmt: skip
+            run = store.begin([], {"suite": suite}, (now - timedelta(days=age)).isoformat())
+            store.cells(run, [make_record()] * cells)
+            store.finish(run, status, 0)
+        choice = pruning.choose(store, 1, None, now)
+        assert choice.stay == {
+            6: "among the newest",
+            3: "among the newest",
+            1: "the newest of its suite that finished",
+        }
+        assert [leaving.run.id for leaving in choice.going] == [2, 4, 5]
+        assert {*pruning.choose(store, 2, None, now).stay} == {1, 3, 5, 6}
+        for days, young in ((5, set()), (5.01, {5}), (8.5, {2, 4, 5})):
+            stay = pruning.choose(store, 1, days, now).stay
+            assert {run for run, why in stay.items() if why == "young"} == young
+        assert choice.cell_bytes == store.size / 5
+        stopped = iter((False, False, True)).__next__
+        assert [leaving.run.id for leaving in pruning.remove(store, choice, stopped)] == [2, 4]
+        assert {run.id for run in store.runs()} == {1, 3, 5, 6}
+
+
+def test_the_end_of_a_log(tmp_path):
+    log = tmp_path / "log"
+    assert process.log_tail(log) == ""
+    log.write_bytes(
+        b"first\n"
+        + b"x" * 20_000
+        + b"\n"
+        + b"".join(b"%d\n" % number for number in range(20))
+        + b"\xff"
+    )
+    assert process.log_tail(log, 3) == "18\n19\n\ufffd"
+    assert (
+        len(process.log_tail(log).splitlines()) == 15 and len(process.log_tail(log, 99)) <= 16_384
+    )
