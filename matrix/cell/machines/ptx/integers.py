@@ -117,8 +117,6 @@ def bit_field(a, position, length):
     filled = (wide << (64 - np.maximum(top, 1))) >> np.minimum(
         64 - np.maximum(top, 1) + np.minimum(position, top), 63
     )
-    # A field that begins behind the register is all sign.
-    filled = np.where(position >= width, wide >> 63, filled)
     return np.where(length == 0, 0, filled).astype(a.dtype)
 
 
