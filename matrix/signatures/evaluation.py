@@ -83,18 +83,18 @@ class Evaluation(Tensors):
         if isinstance(node, ast.BinOp):
             return self._binary(node, scope, depth)
         if isinstance(node, ast.UnaryOp):
-            found = self.kind(node.operand, scope, depth)
+            operand = self.kind(node.operand, scope, depth)
             if isinstance(node.op, ast.Not):
-                return value(not found.value, node.lineno) if found.what == "value" else BOOL
-            if found.what == "value" and isinstance(node.op, ast.USub) and number(found):
-                return value(-found.value, node.lineno)
-            return found
+                return value(not operand.value, node.lineno) if operand.what == "value" else BOOL
+            if operand.what == "value" and isinstance(node.op, ast.USub) and number(operand):
+                return value(-operand.value, node.lineno)
+            return operand
         if isinstance(node, (ast.Compare, ast.BoolOp)):
             return self._truth(node, scope, depth)
         if isinstance(node, ast.IfExp):
-            return join([self.kind(one, scope, depth) for one in (node.body, node.orelse)])
+            return join([self.kind(branch, scope, depth) for branch in (node.body, node.orelse)])
         if isinstance(node, (ast.Tuple, ast.List)):
-            return Kind("tuple", tuple(self.kind(one, scope, depth) for one in node.elts))
+            return Kind("tuple", tuple(self.kind(element, scope, depth) for element in node.elts))
         if isinstance(node, ast.Subscript):
             return self._item(self.kind(node.value, scope, depth), node.slice, scope, depth)
         return UNKNOWN
@@ -102,8 +102,8 @@ class Evaluation(Tensors):
     def _truth(self, node: ast.Compare | ast.BoolOp, scope: Scope, depth: int) -> Kind:
         if isinstance(node, ast.BoolOp):
             # `x or default` is one of them.
-            kinds = [self.kind(one, scope, depth) for one in node.values]
-            return BOOL if all(number(one) == "bool" for one in kinds) else join(kinds)
+            kinds = [self.kind(operand, scope, depth) for operand in node.values]
+            return BOOL if all(number(kind) == "bool" for kind in kinds) else join(kinds)
         return BOOL
 
     def _attribute(self, node: ast.Attribute, scope: Scope, depth: int) -> Kind:
@@ -133,31 +133,31 @@ class Evaluation(Tensors):
         if full in ("min", "max"):
             return self._least(node, full, scope, depth)
         if full in ("float", "math.sqrt", "math.log", "math.log2", "math.exp"):
-            found = self.kind(node.args[0], scope, depth) if node.args else UNKNOWN
-            if found.what == "value" and number(found):
+            kind = self.kind(node.args[0], scope, depth) if node.args else UNKNOWN
+            if kind.what == "value" and number(kind):
                 known: Any = {"float": float}.get(full) or getattr(math, full.rpartition(".")[2])
-                return value(known(found.value), node.lineno)
+                return value(known(kind.value), node.lineno)
             return FLOAT
         if full == "bool":
             return BOOL
         if module in LANGUAGES and last == "constexpr" and node.args:
             return self.kind(node.args[0], scope, depth)
         if full.startswith(_MAKERS) and len(words) == len(node.keywords):
-            arguments = tuple(self.kind(one, scope, depth) for one in node.args)
-            given = {name: self.kind(one, scope, depth) for name, one in words.items()}
+            arguments = tuple(self.kind(arg, scope, depth) for arg in node.args)
+            given = {name: self.kind(word, scope, depth) for name, word in words.items()}
             return Kind("made", Call(full, arguments, given))
         if isinstance(node.func, ast.Attribute):
-            found = self._method(node, node.func, words, scope, depth)
-            if found.what != "unknown":
-                return found
+            kind = self._method(node, node.func, words, scope, depth)
+            if kind.what != "unknown":
+                return kind
         returned = self._source.functions.get(full)
         return UNKNOWN if returned is None else self._returned(returned, full, depth)
 
     def _whole(self, node: ast.Call, full: str, scope: Scope, depth: int) -> Kind:
-        found = [self.kind(one, scope, depth) for one in node.args]
-        if not found or not all(one.what == "value" and number(one) for one in found):
+        kinds = [self.kind(arg, scope, depth) for arg in node.args]
+        if not kinds or not all(kind.what == "value" and number(kind) for kind in kinds):
             return INT
-        values = [one.value for one in found]
+        values = [kind.value for kind in kinds]
         if full == "triton.next_power_of_2":
             made = 1 << max(int(values[0]) - 1, 0).bit_length()
         elif full == "triton.cdiv" and len(values) == 2:
@@ -169,16 +169,16 @@ class Evaluation(Tensors):
         return value(made, node.lineno)
 
     def _least(self, node: ast.Call, full: str, scope: Scope, depth: int) -> Kind:
-        found = [self.kind(one, scope, depth) for one in node.args]
-        if found and all(one.what == "value" and number(one) for one in found):
-            return value({"min": min, "max": max}[full](one.value for one in found), node.lineno)
-        return INT if found and all(number(one) == "int" for one in found) else UNKNOWN
+        kinds = [self.kind(arg, scope, depth) for arg in node.args]
+        if kinds and all(kind.what == "value" and number(kind) for kind in kinds):
+            return value({"min": min, "max": max}[full](kind.value for kind in kinds), node.lineno)
+        return INT if kinds and all(number(kind) == "int" for kind in kinds) else UNKNOWN
 
     def _binary(self, node: ast.BinOp, scope: Scope, depth: int) -> Kind:
-        left, right = (self.kind(one, scope, depth) for one in (node.left, node.right))
-        for one in (left, right):
-            if one.what == "tensor":
-                return one
+        left, right = (self.kind(side, scope, depth) for side in (node.left, node.right))
+        for given in (left, right):
+            if given.what == "tensor":
+                return given
         if left.what == right.what == "value" and number(left) and number(right):
             if abs(left.value) < _BIGGEST and abs(right.value) < 64 and type(node.op) in _BINARY:
                 return value(_BINARY[type(node.op)](left.value, right.value), node.lineno)
@@ -204,31 +204,31 @@ class Evaluation(Tensors):
         before = self._cut_off
         self._following.add(key)
         try:
-            found = self._reached(name, line, node, scope, depth)
+            kind = self._reached(name, line, node, scope, depth)
         finally:
             self._following.discard(key)
         if self._cut_off == before:
-            self._kinds[key] = found
-        return found
+            self._kinds[key] = kind
+        return kind
 
     def _reached(self, name: str, line: int, node: ast.expr, scope: Scope, depth: int) -> Kind:
         body = self._source.tree if scope.function is None else scope.function
         here = self._paths_of(body).get(line, ())
-        found: list[Kind] = []
+        kinds: list[Kind] = []
         for given, at, path, how in reversed(self._assigned(body).get(name, ())):
             # At the module's level a function is called later than all of it.
             if at >= line:
                 continue
-            found.append(self._of_assignment(given, how, scope, depth))
+            kinds.append(self._of_assignment(given, how, scope, depth))
             if path == here[: len(path)]:
-                return join(reversed(found))
+                return join(reversed(kinds))
         if scope.function is not None:
-            own = [one.arg for one in _arguments(scope.function)]
+            own = [argument.arg for argument in _arguments(scope.function)]
             if name in own:
-                return join([*reversed(found), self._parameter(name, scope, depth)])
-            if not found:
+                return join([*reversed(kinds), self._parameter(name, scope, depth)])
+            if not kinds:
                 return self._global(name, depth)
-        return join(reversed(found)) if found else self._other(name)
+        return join(reversed(kinds)) if kinds else self._other(name)
 
     def _global(self, name: str, depth: int) -> Kind:
         """A name of the module, asked for in a function, which is called when all of the module is there."""
@@ -239,7 +239,9 @@ class Evaluation(Tensors):
         return self._other(name)
 
     def _other(self, name: str) -> Kind:
-        if name in self._source.functions or any(one.name == name for one in self._source.kernels):
+        if name in self._source.functions or any(
+            kernel.name == name for kernel in self._source.kernels
+        ):
             return Kind("function", name)
         full = self._source.aliases.get(name, "")
         module, _, last = full.rpartition(".")
@@ -250,16 +252,16 @@ class Evaluation(Tensors):
     def _of_assignment(self, given: Kind | ast.expr, how: str, scope: Scope, depth: int) -> Kind:
         if isinstance(given, Kind):
             return given
-        found = self.kind(given, scope, depth)
+        kind = self.kind(given, scope, depth)
         if not how:
-            return found
+            return kind
         # The position in a tuple that is unpacked.
-        if found.what == "shape":
+        if kind.what == "shape":
             return INT
-        if found.what == "saved":
+        if kind.what == "saved":
             return TENSOR
-        if found.what == "tuple" and how.isdecimal() and int(how) < len(found.value):
-            return found.value[int(how)]
+        if kind.what == "tuple" and how.isdecimal() and int(how) < len(kind.value):
+            return kind.value[int(how)]
         return UNKNOWN
 
     def _parameter(self, name: str, scope: Scope, depth: int) -> Kind:
@@ -269,9 +271,9 @@ class Evaluation(Tensors):
             replace(kind.at(line), line=line) if kind.what == "tensor" and kind.dtype else kind
             for kind, line in self._passed(function, name, scope, depth)
         ]
-        found = [*given, self._default(function, name, scope, depth)]
+        kinds = [*given, self._default(function, name, scope, depth)]
         annotated = self._annotated(function, name)
-        known = join(found)
+        known = join(kinds)
         if known.what in ("tensor", "dtype") or known.what == "value" and known.value is not None:
             return known
         if annotated.what != "unknown":
@@ -284,14 +286,14 @@ class Evaluation(Tensors):
         self, function: Function, name: str, scope: Scope, depth: int
     ) -> Iterator[tuple[Kind, int]]:
         """The arguments that the file's calls of a function pass for a parameter, with the line of each."""
-        names = [one.arg for one in _arguments(function)]
+        names = [argument.arg for argument in _arguments(function)]
         for call, caller, skip in self._calls.get(id(function), ()):
             given: ast.expr | None = next(
                 (word.value for word in call.keywords if word.arg == name), None
             )
             place = names.index(name) - skip
             if given is None and 0 <= place < len(call.args):
-                if any(isinstance(one, ast.Starred) for one in call.args[: place + 1]):
+                if any(isinstance(arg, ast.Starred) for arg in call.args[: place + 1]):
                     continue
                 given = call.args[place]
             if given is not None:
@@ -302,13 +304,15 @@ class Evaluation(Tensors):
         every = [*arguments.posonlyargs, *arguments.args]
         defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
         pairs = [*zip(every, defaults), *zip(arguments.kwonlyargs, arguments.kw_defaults)]
-        for one, default in pairs:
-            if one.arg == name and default is not None:
+        for argument, default in pairs:
+            if argument.arg == name and default is not None:
                 return self.kind(default, Scope(None), depth)
         return UNKNOWN
 
     def _annotated(self, function: Function, name: str) -> Kind:
-        node = next(one.annotation for one in _arguments(function) if one.arg == name)
+        node = next(
+            argument.annotation for argument in _arguments(function) if argument.arg == name
+        )
         text = ast.unparse(node) if node is not None else ""
         if isinstance(node, ast.Constant):
             text = str(node.value)
@@ -319,9 +323,9 @@ class Evaluation(Tensors):
     def _returned(self, function: Function, full: str, depth: int) -> Kind:
         scope = Scope(function, full)
         kinds = [
-            self.kind(one.value, scope, depth)
-            for one, _ in statements(function.body)
-            if isinstance(one, ast.Return) and one.value is not None
+            self.kind(statement.value, scope, depth)
+            for statement, _ in statements(function.body)
+            if isinstance(statement, ast.Return) and statement.value is not None
         ]
         return join(kinds)
 
@@ -332,51 +336,56 @@ class Evaluation(Tensors):
         known = self._assignments.get(id(body))
         if known is not None:
             return known
-        found: dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]] = {}
+        assigned: dict[str, list[tuple[Kind | ast.expr, int, Path_, str]]] = {}
 
         def note(
             target: ast.expr, given: Kind | ast.expr, line: int, path: Path_, how: str
         ) -> None:
             if isinstance(target, ast.Name):
-                found.setdefault(target.id, []).append((given, line, path, how))
+                assigned.setdefault(target.id, []).append((given, line, path, how))
             elif isinstance(target, (ast.Tuple, ast.List)):
                 parts = given.elts if isinstance(given, (ast.Tuple, ast.List)) else None
-                for place, one in enumerate(target.elts):
-                    if isinstance(one, ast.Starred):
-                        note(one.value, UNKNOWN, line, path, "")
+                for place, element in enumerate(target.elts):
+                    if isinstance(element, ast.Starred):
+                        note(element.value, UNKNOWN, line, path, "")
                     elif parts is not None and len(parts) == len(target.elts):
-                        note(one, parts[place], line, path, "")
+                        note(element, parts[place], line, path, "")
                     else:
-                        note(one, given, line, path, str(place))
+                        note(element, given, line, path, str(place))
 
-        for one, path in statements(body.body):
-            if isinstance(one, ast.Assign):
-                for target in one.targets:
-                    note(target, one.value, one.lineno, path, "")
-            elif isinstance(one, ast.AnnAssign) and one.value is not None:
-                note(one.target, one.value, one.lineno, path, "")
-            elif isinstance(one, ast.AugAssign):
-                before = ast.copy_location(ast.BinOp(_loaded(one.target), one.op, one.value), one)
-                note(one.target, ast.fix_missing_locations(before), one.lineno, path, "")
-            elif isinstance(one, (ast.For, ast.AsyncFor)):
-                inside = (*path, (id(one), "body"))
-                counted = (
-                    isinstance(one.iter, ast.Call) and self._source.full(one.iter.func) == "range"
+        for statement, path in statements(body.body):
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    note(target, statement.value, statement.lineno, path, "")
+            elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+                note(statement.target, statement.value, statement.lineno, path, "")
+            elif isinstance(statement, ast.AugAssign):
+                before = ast.copy_location(
+                    ast.BinOp(_loaded(statement.target), statement.op, statement.value), statement
                 )
-                note(one.target, INT if counted else UNKNOWN, one.lineno, inside, "")
-            elif isinstance(one, (ast.With, ast.AsyncWith)):
-                for item in one.items:
+                note(
+                    statement.target, ast.fix_missing_locations(before), statement.lineno, path, ""
+                )
+            elif isinstance(statement, (ast.For, ast.AsyncFor)):
+                inside = (*path, (id(statement), "body"))
+                counted = (
+                    isinstance(statement.iter, ast.Call)
+                    and self._source.full(statement.iter.func) == "range"
+                )
+                note(statement.target, INT if counted else UNKNOWN, statement.lineno, inside, "")
+            elif isinstance(statement, (ast.With, ast.AsyncWith)):
+                for item in statement.items:
                     if item.optional_vars is not None:
-                        note(item.optional_vars, UNKNOWN, one.lineno, path, "")
-        self._assignments[id(body)] = found
-        return found
+                        note(item.optional_vars, UNKNOWN, statement.lineno, path, "")
+        self._assignments[id(body)] = assigned
+        return assigned
 
     def _paths_of(self, body: ast.Module | Function) -> dict[int, Path_]:
         known = self._paths.get(id(body))
         if known is None:
             known = {}
-            for one, path in statements(body.body):
-                for line in range(one.lineno, (one.end_lineno or one.lineno) + 1):
+            for statement, path in statements(body.body):
+                for line in range(statement.lineno, (statement.end_lineno or statement.lineno) + 1):
                     # The innermost statement comes last.
                     known[line] = path
             self._paths[id(body)] = known

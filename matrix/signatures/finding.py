@@ -28,17 +28,17 @@ _TUNERS = {
 
 def read(path: Path) -> Source:
     """A file with its kernels and functions. Raises UsageError where it is no Python of ours to read."""
-    found = text.parse(path)
-    makers = _makers(found)
-    _walk(found, found.tree.body, "", "", makers)
-    _called(found, makers)
-    return found
+    source = text.parse(path)
+    makers = _makers(source)
+    _walk(source, source.tree.body, "", "", makers)
+    _called(source, makers)
+    return source
 
 
-def _makers(found: Source) -> set[str]:
+def _makers(source: Source) -> set[str]:
     """The names under which the file has triton.jit: another name, a partial, a function that returns its call."""
     made = set(_JIT)
-    for node in ast.walk(found.tree):
+    for node in ast.walk(source.tree):
         if (
             isinstance(node, ast.Assign)
             and len(node.targets) == 1
@@ -47,54 +47,54 @@ def _makers(found: Source) -> set[str]:
             value = node.value
             partial = (
                 isinstance(value, ast.Call)
-                and found.full(value.func).endswith("partial")
+                and source.full(value.func).endswith("partial")
                 and value.args
             )
-            named = partial and found.full(value.args[0]) in made  # type: ignore[attr-defined]
+            named = partial and source.full(value.args[0]) in made  # type: ignore[attr-defined]
             if (
                 named
-                or found.full(value) in made
+                or source.full(value) in made
                 or isinstance(value, ast.Call)
                 and not value.args
-                and (found.full(value.func) in made)
+                and (source.full(value.func) in made)
             ):
                 made.add(node.targets[0].id)
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             returned = (
-                one.value
-                for one in ast.walk(node)
-                if isinstance(one, ast.Return) and one.value is not None
+                child.value
+                for child in ast.walk(node)
+                if isinstance(child, ast.Return) and child.value is not None
             )
-            own = {one.arg for one in node.args.args}
-            if any(_jits(found, value, made) & own for value in returned):
+            own = {arg.arg for arg in node.args.args}
+            if any(_jits(source, value, made) & own for value in returned):
                 made.add(node.name)
     return made
 
 
-def _jits(found: Source, node: ast.expr, makers: set[str]) -> set[str]:
+def _jits(source: Source, node: ast.expr, makers: set[str]) -> set[str]:
     """The names of functions that an expression hands to triton.jit, through tuners and other calls around it."""
     if not isinstance(node, ast.Call):
         return set()
     func = node.func
     of = func.func if isinstance(func, ast.Call) else func
-    if found.full(of) in makers:
+    if source.full(of) in makers:
         given = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "fn")]
-        return {one.id for one in given if isinstance(one, ast.Name)}
-    return set().union(*(_jits(found, one, makers) for one in node.args)) if node.args else set()
+        return {name.id for name in given if isinstance(name, ast.Name)}
+    return set().union(*(_jits(source, arg, makers) for arg in node.args)) if node.args else set()
 
 
 def _walk(
-    found: Source, body: Sequence[ast.stmt], prefix: str, within: str, makers: set[str]
+    source: Source, body: Sequence[ast.stmt], prefix: str, within: str, makers: set[str]
 ) -> None:
     for statement, _ in statements(body):
         if isinstance(statement, ast.ClassDef):
-            _walk(found, statement.body, f"{prefix}{statement.name}.", within, makers)
+            _walk(source, statement.body, f"{prefix}{statement.name}.", within, makers)
         elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if _is_jitted(found, statement, makers):
+            if _is_jitted(source, statement, makers):
                 _add(
-                    found,
+                    source,
                     kernel(
-                        found,
+                        source,
                         f"{prefix}{statement.name}",
                         statement,
                         statement.decorator_list,
@@ -102,9 +102,9 @@ def _walk(
                     ),
                 )
                 continue
-            found.functions[f"{prefix}{statement.name}"] = statement
+            source.functions[f"{prefix}{statement.name}"] = statement
             _walk(
-                found,
+                source,
                 statement.body,
                 f"{prefix}{statement.name}.",
                 within or statement.name,
@@ -112,27 +112,28 @@ def _walk(
             )
 
 
-def _add(found: Source, made: Kernel) -> None:
+def _add(source: Source, made: Kernel) -> None:
     # Of several kernels of one name, the module has the last.
-    found.kernels = [one for one in found.kernels if one.name != made.name]
-    found.kernels.append(made)
+    source.kernels = [other for other in source.kernels if other.name != made.name]
+    source.kernels.append(made)
 
 
-def _called(found: Source, makers: set[str]) -> None:
+def _called(source: Source, makers: set[str]) -> None:
     """``f = triton.jit(g)``, with tuners around it."""
-    for statement, _ in statements(found.tree.body):
+    for statement, _ in statements(source.tree.body):
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             continue
         target = statement.targets[0]
         if not isinstance(target, ast.Name):
             continue
-        for name in _jits(found, statement.value, makers):
-            function = found.functions.get(name)
+        for name in _jits(source, statement.value, makers):
+            function = source.functions.get(name)
             if function is not None:
                 _add(
-                    found, kernel(found, target.id, function, list(_wrapping(statement.value)), "")
+                    source,
+                    kernel(source, target.id, function, list(_wrapping(statement.value)), ""),
                 )
-    found.kernels.sort(key=lambda one: one.line)
+    source.kernels.sort(key=lambda made: made.line)
 
 
 def _wrapping(node: ast.expr) -> Iterator[ast.expr]:
@@ -142,49 +143,55 @@ def _wrapping(node: ast.expr) -> Iterator[ast.expr]:
         node = node.args[0] if node.args else node.func
 
 
-def _is_jitted(found: Source, node: Function, makers: set[str]) -> bool:
+def _is_jitted(source: Source, node: Function, makers: set[str]) -> bool:
     for decorator in node.decorator_list:
         names = {
-            found.full(one)
-            for one in ast.walk(decorator)
-            if isinstance(one, (ast.Name, ast.Attribute))
+            source.full(child)
+            for child in ast.walk(decorator)
+            if isinstance(child, (ast.Name, ast.Attribute))
         }
         if names & makers:
             return True
-        if any(name.lower().endswith("jit") for name in names) and _speaks(found, node):
+        if any(name.lower().endswith("jit") for name in names) and _speaks(source, node):
             return True
     return False
 
 
-def _speaks(found: Source, node: Function) -> bool:
+def _speaks(source: Source, node: Function) -> bool:
     """Whether a function is in Triton's language: one below another library's ``jit`` is not."""
     return any(
-        found.full(one).startswith(("tl.", "triton.language.", "triton.experimental.gluon."))
-        for one in ast.walk(node)
-        if isinstance(one, ast.Attribute)
+        source.full(child).startswith(("tl.", "triton.language.", "triton.experimental.gluon."))
+        for child in ast.walk(node)
+        if isinstance(child, ast.Attribute)
     )
 
 
 def kernel(
-    found: Source, name: str, node: Function, decorators: Sequence[ast.expr], within: str
+    source: Source, name: str, node: Function, decorators: Sequence[ast.expr], within: str
 ) -> Kernel:
     tuned: set[str] = set()
     tunes, written = [], True
-    for one in decorators:
-        tuner = _TUNERS.get(found.full(one.func if isinstance(one, ast.Call) else one), "")
-        if not tuner or not isinstance(one, ast.Call):
+    for decorator in decorators:
+        tuner = _TUNERS.get(
+            source.full(decorator.func if isinstance(decorator, ast.Call) else decorator), ""
+        )
+        if not tuner or not isinstance(decorator, ast.Call):
             # An unknown decorator may pass any argument.
             continue
         tunes.append(tuner)
-        values = _configs(found, one) if tuner == "autotune" else _heuristics(found, one)
+        values = (
+            _configs(source, decorator) if tuner == "autotune" else _heuristics(source, decorator)
+        )
         written = written and values is not None
         tuned |= values or set()
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args]
     defaults = [*[None] * (len(every) - len(arguments.defaults)), *arguments.defaults]
     parameters = [
-        Parameter(one.arg, _is_constexpr(found, one.annotation), default, one.annotation)
-        for one, default in [
+        Parameter(
+            argument.arg, _is_constexpr(source, argument.annotation), default, argument.annotation
+        )
+        for argument, default in [
             *zip(every, defaults),
             *zip(arguments.kwonlyargs, arguments.kw_defaults),
         ]
@@ -195,42 +202,45 @@ def kernel(
     )  # fmt: skip
 
 
-def _is_constexpr(found: Source, annotation: ast.expr | None) -> bool:
+def _is_constexpr(source: Source, annotation: ast.expr | None) -> bool:
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         return annotation.value.rpartition(".")[2] == "constexpr"
     if isinstance(annotation, ast.Subscript):
-        return _is_constexpr(found, annotation.value)
-    return annotation is not None and found.full(annotation).rpartition(".")[2] == "constexpr"
+        return _is_constexpr(source, annotation.value)
+    return annotation is not None and source.full(annotation).rpartition(".")[2] == "constexpr"
 
 
-def _configs(found: Source, call: ast.Call) -> set[str] | None:
+def _configs(source: Source, call: ast.Call) -> set[str] | None:
     """The names that all configurations give, where they are written out; None where they are computed."""
     given = [word.value for word in call.keywords if word.arg == "configs"] + call.args[:1]
-    return _names(found, given[0], 0) if given else None
+    return _names(source, given[0], 0) if given else None
 
 
-def _names(found: Source, node: ast.expr, depth: int) -> set[str] | None:
+def _names(source: Source, node: ast.expr, depth: int) -> set[str] | None:
     if depth > 8:
         return None
     if isinstance(node, ast.Name):
         values = [
-            one.value
-            for one, _ in statements(found.tree.body)
-            if isinstance(one, ast.Assign)
-            and any(isinstance(target, ast.Name) and target.id == node.id for target in one.targets)
+            statement.value
+            for statement, _ in statements(source.tree.body)
+            if isinstance(statement, ast.Assign)
+            and any(
+                isinstance(target, ast.Name) and target.id == node.id
+                for target in statement.targets
+            )
         ]
-        return _names(found, values[-1], depth + 1) if values else None
+        return _names(source, values[-1], depth + 1) if values else None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _all([_names(found, node.left, depth + 1), _names(found, node.right, depth + 1)])
+        return _all([_names(source, node.left, depth + 1), _names(source, node.right, depth + 1)])
     if isinstance(node, ast.Call) and not node.args and not node.keywords:
-        function = found.functions.get(found.full(node.func))
+        function = source.functions.get(source.full(node.func))
         returned = [
-            one.value
-            for one in ast.walk(function or node)
-            if isinstance(one, ast.Return) and one.value is not None
+            child.value
+            for child in ast.walk(function or node)
+            if isinstance(child, ast.Return) and child.value is not None
         ]
-        written = [one for one in returned if isinstance(one, (ast.List, ast.ListComp))]
-        return _all([_names(found, one, depth + 1) for one in written]) if written else None
+        written = [value for value in returned if isinstance(value, (ast.List, ast.ListComp))]
+        return _all([_names(source, value, depth + 1) for value in written]) if written else None
     # A comprehension over numbers is written out as far as the names go.
     if isinstance(node, ast.ListComp):
         configs = [node.elt]
@@ -240,7 +250,7 @@ def _names(found: Source, node: ast.expr, depth: int) -> set[str] | None:
         return None
     names: list[set[str] | None] = []
     for config in configs:
-        if not isinstance(config, ast.Call) or not found.full(config.func).endswith("Config"):
+        if not isinstance(config, ast.Call) or not source.full(config.func).endswith("Config"):
             return None
         given = [word.value for word in config.keywords if word.arg == "kwargs"] + config.args[:1]
         names.append(_keys(given[0]) if given else None)
@@ -248,21 +258,23 @@ def _names(found: Source, node: ast.expr, depth: int) -> set[str] | None:
 
 
 def _all(names: Sequence[set[str] | None]) -> set[str] | None:
-    known = [one for one in names if one is not None]
+    known = [name for name in names if name is not None]
     if len(known) < len(names):
         return None
     return set.intersection(*known) if known else set()
 
 
-def _heuristics(found: Source, call: ast.Call) -> set[str] | None:
+def _heuristics(source: Source, call: ast.Call) -> set[str] | None:
     given = [word.value for word in call.keywords if word.arg == "values"] + call.args[:1]
     if given and isinstance(given[0], ast.Name):
         name = given[0].id
         given = [
-            one.value
-            for one, _ in statements(found.tree.body)
-            if isinstance(one, ast.Assign)
-            and any(isinstance(target, ast.Name) and target.id == name for target in one.targets)
+            statement.value
+            for statement, _ in statements(source.tree.body)
+            if isinstance(statement, ast.Assign)
+            and any(
+                isinstance(target, ast.Name) and target.id == name for target in statement.targets
+            )
         ][-1:]
     return _keys(given[0]) if given else None
 

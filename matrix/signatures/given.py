@@ -61,10 +61,10 @@ def constexpr(text: str) -> Given:
 
 
 def check_names(option: str, given: Iterable[Given], kernels: Sequence[str]) -> None:
-    for one in given:
-        if not any(one.of(kernel) for kernel in kernels):
+    for wanted in given:
+        if not any(wanted.of(kernel) for kernel in kernels):
             raise UsageError(
-                f'--{option} "{one.text:.{_SHOWN}}": no kernel is called {one.kernels:.{_SHOWN}}. There are: '
+                f'--{option} "{wanted.text:.{_SHOWN}}": no kernel is called {wanted.kernels:.{_SHOWN}}. There are: '
                 f"{', '.join(kernels)}."
             )
 
@@ -99,14 +99,14 @@ def _argument(name: str, type_: str, text: str) -> Argument:
     number = _number(type_)
     if number is not None:
         return number_argument(name, number, origin)
-    found = _TYPE.fullmatch(type_)
-    kind = found["type"] if found else ""
+    match = _TYPE.fullmatch(type_)
+    kind = match["type"] if match else ""
     element = kind.removeprefix("*")
     element = element if element in ELEMENTS else DTYPES.get(element, "")
-    if found and kind.startswith("*") and element and found["hint"] != "1":
-        return Argument(name, f"*{element}", found["hint"] or "16", origin=origin)
-    if found and not kind.startswith("*") and element in SCALARS:
-        hint = "" if element in ("i1", "fp32") else found["hint"] or "16"
+    if match and kind.startswith("*") and element and match["hint"] != "1":
+        return Argument(name, f"*{element}", match["hint"] or "16", origin=origin)
+    if match and not kind.startswith("*") and element in SCALARS:
+        hint = "" if element in ("i1", "fp32") else match["hint"] or "16"
         return Argument(name, element, hint, origin=origin)
     raise UsageError(
         f'--signature "{text:.{_SHOWN}}": "{type_:.{_SHOWN}}" is no type of an argument. Pointers are *fp16, '
@@ -128,10 +128,10 @@ def number_argument(name: str, number: Any, origin: str) -> Argument:
 
 def _number(text: str) -> Any:
     try:
-        found = ast.literal_eval(text)
+        literal = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return None
-    return found if isinstance(found, (int, float)) else None
+    return literal if isinstance(literal, (int, float)) else None
 
 
 def _value(text: str) -> Any:
@@ -143,10 +143,10 @@ def _value(text: str) -> Any:
         node = ast.parse(text, mode="eval").body
         if isinstance(node, ast.Call):
             return _made(node)
-        found = ast.literal_eval(node)
+        literal = ast.literal_eval(node)
     except (ValueError, SyntaxError):
         return {"value": text}
-    return {"value": list(found) if isinstance(found, tuple) else found}
+    return {"value": list(literal) if isinstance(literal, tuple) else literal}
 
 
 def _made(node: ast.Call) -> dict[str, Any]:
@@ -156,6 +156,8 @@ def _made(node: ast.Call) -> dict[str, Any]:
         raise ValueError(name)
     return {
         "made": f"triton.experimental.gluon.language.{name.removeprefix('gl.')}",
-        "arguments": [_value(ast.unparse(one)) for one in node.args],
-        "words": {str(one.arg): _value(ast.unparse(one.value)) for one in node.keywords},
+        "arguments": [_value(ast.unparse(arg)) for arg in node.args],
+        "words": {
+            str(keyword.arg): _value(ast.unparse(keyword.value)) for keyword in node.keywords
+        },
     }

@@ -14,13 +14,18 @@ _PARTS = {"cuda": f"{LANGUAGE}.nvidia.", "hip": f"{LANGUAGE}.amd."}
 
 def is_gluon(source: Source, kernel: Kernel) -> bool:
     decorators = [
-        one.func if isinstance(one, ast.Call) else one for one in kernel.node.decorator_list
+        decorator.func if isinstance(decorator, ast.Call) else decorator
+        for decorator in kernel.node.decorator_list
     ]
-    return any(source.full(one).startswith(PACKAGE) for one in decorators)
+    return any(source.full(decorator).startswith(PACKAGE) for decorator in decorators)
 
 
 def backend(source: Source, kernel: Kernel) -> str:
     """The backend of the only chips whose functions it uses; empty where it uses none, or both."""
-    names = {source.full(one) for one in ast.walk(kernel.node) if isinstance(one, ast.Attribute)}
-    found = [one for one, part in _PARTS.items() if any(name.startswith(part) for name in names)]
-    return found[0] if len(found) == 1 else ""
+    names = {
+        source.full(child) for child in ast.walk(kernel.node) if isinstance(child, ast.Attribute)
+    }
+    parts = [
+        vendor for vendor, part in _PARTS.items() if any(name.startswith(part) for name in names)
+    ]
+    return parts[0] if len(parts) == 1 else ""

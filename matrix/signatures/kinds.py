@@ -74,8 +74,8 @@ TENSOR, INT, FLOAT, BOOL, SHAPE = (
 )
 
 
-def value(found: Any, line: int = 0) -> Kind:
-    return Kind("value", found, line=line)
+def value(content: Any, line: int = 0) -> Kind:
+    return Kind("value", content, line=line)
 
 
 def number(kind: Kind) -> str:
@@ -87,9 +87,9 @@ def number(kind: Kind) -> str:
     return kind.what if kind.what in ("int", "float", "bool") else ""
 
 
-def join(found: Iterable[Kind]) -> Kind:
+def join(joined: Iterable[Kind]) -> Kind:
     """One kind for a value that comes on several ways: the first with the most facts, with the others beside it."""
-    kinds = [kind for kind in found if kind.what != "unknown"]
+    kinds = [kind for kind in joined if kind.what != "unknown"]
     if not kinds:
         return UNKNOWN
     # None is an argument that is left out; a passed one has more facts.

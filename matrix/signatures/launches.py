@@ -37,16 +37,16 @@ class Launch:
 
 
 def find(source: Source) -> Iterator[Launch]:
-    kernels = {one.name: one for one in source.kernels}
+    kernels = {kernel.name: kernel for kernel in source.kernels}
     for call, function in within(source):
         name = _launched(source, call)
         if name not in kernels and function is not None:
             # A kernel that is made in the function which launches it.
             name = next(
                 (
-                    one
-                    for one in kernels
-                    if kernels[one].within and one.endswith(f"{function.name}.{name}")
+                    kernel
+                    for kernel in kernels
+                    if kernels[kernel].within and kernel.endswith(f"{function.name}.{name}")
                 ),
                 "",
             )
@@ -56,8 +56,8 @@ def find(source: Source) -> Iterator[Launch]:
 
 def callers(source: Source) -> dict[str, list[str]]:
     """By kernel, the kernels that call it."""
-    found: dict[str, list[str]] = {}
-    names = {one.name for one in source.kernels}
+    by_caller: dict[str, list[str]] = {}
+    names = {each.name for each in source.kernels}
     for kernel in source.kernels:
         for node in ast.walk(kernel.node):
             if isinstance(node, ast.Call):
@@ -70,10 +70,10 @@ def callers(source: Source) -> dict[str, list[str]]:
             if (
                 called in names
                 and called != kernel.name
-                and kernel.name not in found.get(called, ())
+                and kernel.name not in by_caller.get(called, ())
             ):
-                found.setdefault(called, []).append(kernel.name)
-    return found
+                by_caller.setdefault(called, []).append(kernel.name)
+    return by_caller
 
 
 def _launched(source: Source, call: ast.Call) -> str:
@@ -93,7 +93,7 @@ def _launched(source: Source, call: ast.Call) -> str:
 
 
 def _launch(kernel: Kernel, call: ast.Call, scope: Scope) -> Launch:
-    names = [one.name for one in kernel.parameters]
+    names = [parameter.name for parameter in kernel.parameters]
     given: dict[str, ast.expr] = {}
     options: dict[str, ast.expr] = {}
     starred, positional = False, 0

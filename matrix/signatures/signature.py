@@ -72,7 +72,7 @@ class Signature:
 
     @property
     def assumed(self) -> list[Argument]:
-        return [one for one in self.arguments if one.assumed]
+        return [argument for argument in self.arguments if argument.assumed]
 
     @property
     def attempts(self) -> tuple[Signature, ...]:
@@ -81,24 +81,32 @@ class Signature:
     @property
     def program(self) -> tuple[object, ...]:
         """Equal for two of which the same is compiled."""
-        arguments = [(one.name, one.type, one.hint, repr(one.value)) for one in self.arguments]
+        arguments = [
+            (argument.name, argument.type, argument.hint, repr(argument.value))
+            for argument in self.arguments
+        ]
         return (*arguments, *sorted((name, repr(given)) for name, given in self.options.items()))
 
     def __str__(self) -> str:
         options = [f"{name}={shown(given)}" for name, given in self.options.items()]
         return ", ".join([*map(str, self.arguments), *options])
 
-    def told(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """The fields for the cell side."""
         return {
             "arguments": [
-                {"name": one.name, "type": one.type, "hint": one.hint, "value": one.value}
-                for one in self.arguments
+                {
+                    "name": argument.name,
+                    "type": argument.type,
+                    "hint": argument.hint,
+                    "value": argument.value,
+                }
+                for argument in self.arguments
             ],
             "positional": self.positional,
             "options": dict(self.options),
-            "spare": {one.name: one.value for one in self.spare},
-            "assumed": [one.name for one in self.assumed],
+            "spare": {spare.name: spare.value for spare in self.spare},
+            "assumed": [argument.name for argument in self.assumed],
         }
 
 
@@ -138,7 +146,7 @@ def shown(given: Any) -> str:
             return f"*{given['tensor']}"
         if "made" in given:
             of = given["made"].removeprefix(_GLUON).replace("language.", "gl.", 1)
-            words = [f"{name}={shown(one)}" for name, one in given["words"].items()]
+            words = [f"{name}={shown(word)}" for name, word in given["words"].items()]
             return f"{of}({', '.join([*map(shown, given['arguments']), *words])})"
         return repr(given.get("value"))
     return repr(given)

@@ -65,27 +65,30 @@ class Kernel:
     @property
     def first(self) -> int:
         """The line of its first decorator, or its own."""
-        return min([self.line, *(one.lineno for one in self.node.decorator_list)])
+        return min([self.line, *(decorator.lineno for decorator in self.node.decorator_list)])
 
     @property
     def compiled_as(self) -> dict[str, ast.expr]:
         """By parameter, the type that torch.compile wrote into the ``triton_meta`` of a kernel that it made."""
-        decorators = [one for one in self.node.decorator_list if isinstance(one, ast.Call)]
-        found: dict[str, ast.expr] = {}
-        for word in (word for one in decorators for word in one.keywords):
+        decorators = [
+            decorator for decorator in self.node.decorator_list if isinstance(decorator, ast.Call)
+        ]
+        words: dict[str, ast.expr] = {}
+        for word in (word for decorator in decorators for word in decorator.keywords):
             if word.arg == "triton_meta":
                 for key, value in _entries(dict(_entries(word.value)).get("signature")):
                     # By number before torch 2.6.
                     if isinstance(key, int) and key < len(self.parameters):
                         key = self.parameters[key].name
-                    found[str(key)] = value
-        return found
+                    words[str(key)] = value
+        return words
 
     @property
     def returns(self) -> bool:
         """Whether it returns a value, as functions for kernels do and kernels do not."""
         return any(
-            isinstance(one, ast.Return) and one.value is not None for one in ast.walk(self.node)
+            isinstance(child, ast.Return) and child.value is not None
+            for child in ast.walk(self.node)
         )
 
 
@@ -117,7 +120,7 @@ class Source:
     @functools.cached_property
     def constants(self) -> dict[str, ast.Constant]:
         """The names of the module that stand for a constant: ``NAME = 3``, ``NAME = tl.constexpr(3)``."""
-        found: dict[str, ast.Constant] = {}
+        constants: dict[str, ast.Constant] = {}
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign):
                 targets = statement.targets
@@ -130,8 +133,8 @@ class Source:
                 value = value.args[0] if value.args else None
             for target in targets:
                 if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
-                    found[target.id] = value
-        return found
+                    constants[target.id] = value
+        return constants
 
     def full(self, node: ast.expr) -> str:
         """`triton.language.float16` for ``tl.float16``; empty for an expression that is no name."""
@@ -198,57 +201,59 @@ def parse(path: Path) -> Source:
     if packaged and parts[0] == "triton" and not (root / "triton" / "runtime").is_dir():
         # A folder of kernels with Triton's own name, which an import would not find.
         packaged = False
-    found = Source(
+    source = Source(
         path, ".".join(parts) if packaged else "", root if packaged else path.parent, tree
     )
-    found.aliases = _aliases(tree)
-    return found
+    source.aliases = _aliases(tree)
+    return source
 
 
 def above(path: Path) -> list[Path]:
     """The folders above a file from which its checkout's own packages are imported; empty outside of a checkout."""
-    found: list[Path] = []
+    folders: list[Path] = []
     for folder in list(path.parents)[:_LEVELS]:
-        found += [folder, *(folder / name for name in _PLACES if (folder / name).is_dir())]
+        folders += [folder, *(folder / name for name in _PLACES if (folder / name).is_dir())]
         if any((folder / name).exists() for name in _ROOTS):
-            return found
+            return folders
     return []
 
 
 def statements(body: Sequence[ast.stmt], path: Path_ = ()) -> Iterator[tuple[ast.stmt, Path_]]:
     """Yields each statement of a scope, with its blocks. Functions and classes in it are other scopes."""
-    for one in body:
-        yield one, path
-        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    for statement in body:
+        yield statement, path
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         for name in ("body", "orelse", "finalbody"):
-            inner = getattr(one, name, None)
+            inner = getattr(statement, name, None)
             if isinstance(inner, list):
                 # A with statement is gone through in any case.
                 deeper = (
-                    path if isinstance(one, (ast.With, ast.AsyncWith)) else (*path, (id(one), name))
+                    path
+                    if isinstance(statement, (ast.With, ast.AsyncWith))
+                    else (*path, (id(statement), name))
                 )
                 yield from statements(inner, deeper)
-        for handler in getattr(one, "handlers", []):
+        for handler in getattr(statement, "handlers", []):
             yield from statements(handler.body, (*path, (id(handler), "body")))
 
 
 def _aliases(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {"tl": _DOORS["tl"]}
+    aliases: dict[str, str] = {"tl": _DOORS["tl"]}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for one in node.names:
-                if one.asname:
-                    found[one.asname] = one.name
+            for name in node.names:
+                if name.asname:
+                    aliases[name.asname] = name.name
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-            for one in node.names:
-                found[one.asname or one.name] = f"{node.module}.{one.name}"
+            for member in node.names:
+                aliases[member.asname or member.name] = f"{node.module}.{member.name}"
         if isinstance(node, ast.ImportFrom):
             # A library's own door to Triton has it under the names that everybody uses.
-            for one in node.names:
-                if one.name in _DOORS and (node.module or "").split(".")[0] != "triton":
-                    found[one.asname or one.name] = _DOORS[one.name]
-    return found
+            for door in node.names:
+                if door.name in _DOORS and (node.module or "").split(".")[0] != "triton":
+                    aliases[door.asname or door.name] = _DOORS[door.name]
+    return aliases
 
 
 @dataclass(frozen=True)
@@ -261,7 +266,7 @@ class Scope:
 
 def within(source: Source) -> Iterator[tuple[ast.Call, Function | None]]:
     """Every call of the file outside of its kernels, with the function around it."""
-    kernels = {id(one.node) for one in source.kernels}
+    kernels = {id(kernel.node) for kernel in source.kernels}
 
     def walk(
         node: ast.AST, function: Function | None
@@ -286,12 +291,12 @@ def calls(
 
     ``Op.apply(x)`` calls the ``forward`` of an autograd function, whose context is not passed.
     """
-    found: dict[int, list[tuple[ast.Call, Function | None, int]]] = {}
+    by_function: dict[int, list[tuple[ast.Call, Function | None, int]]] = {}
     for call, caller in within(source):
         name = source.full(call.func)
         function, skip = source.functions.get(name), 0
         if function is None and name.endswith(".apply"):
             function, skip = source.functions.get(f"{name[:-6]}.forward"), 1
         if function is not None:
-            found.setdefault(id(function), []).append((call, caller, skip))
-    yield from found.items()
+            by_function.setdefault(id(function), []).append((call, caller, skip))
+    yield from by_function.items()

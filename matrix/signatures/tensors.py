@@ -99,12 +99,12 @@ class Tensors:
         """The shape that a maker is given, as kinds of its sizes; None where the file does not show all of it."""
         if maker not in ("empty", "zeros", "ones", "rand", "randn", "full"):
             return None
-        kinds = [self.kind(one, scope, depth) for one in node.args]
+        kinds = [self.kind(arg, scope, depth) for arg in node.args]
         if kinds and kinds[0].what == "tuple":
             kinds = list(kinds[0].value)
         elif maker == "full":
             return None
-        return tuple(kinds) if kinds and all(number(one) == "int" for one in kinds) else None
+        return tuple(kinds) if kinds and all(number(kind) == "int" for kind in kinds) else None
 
     def _method(
         self,
@@ -123,8 +123,8 @@ class Tensors:
         if name in ("numel", "nelement"):
             whole = shape(self.kind(func.value, scope, depth))
             sizes = whole.value if whole.what == "tuple" else ()
-            known = sizes and all(one.what == "value" for one in sizes)
-            return value(math.prod(one.value for one in sizes), node.lineno) if known else INT
+            known = sizes and all(size.what == "value" for size in sizes)
+            return value(math.prod(size.value for size in sizes), node.lineno) if known else INT
         if name in ("dim", "element_size", "data_ptr", "get_device"):
             return INT
         if name == "item":
@@ -135,11 +135,13 @@ class Tensors:
         if of.what != "tensor" and not (name == "to" or name in _CASTS and not node.args):
             return UNKNOWN
         if name == "to" or "dtype" in words:
-            kinds = [self.kind(one, scope, depth) for one in [*node.args, *words.values()]]
-            found = [one for one in kinds if one.what == "dtype"]
-            if found:
-                return Kind("tensor", of.value, str(found[0].value), node.lineno, found[0].others)
-            like = [one for one in kinds if one.what == "tensor"]
+            kinds = [
+                self.kind(argument, scope, depth) for argument in [*node.args, *words.values()]
+            ]
+            dtypes = [kind for kind in kinds if kind.what == "dtype"]
+            if dtypes:
+                return Kind("tensor", of.value, str(dtypes[0].value), node.lineno, dtypes[0].others)
+            like = [kind for kind in kinds if kind.what == "tensor"]
             return like[0] if like else of
         if name in _CASTS:
             return Kind("tensor", of.value, _CASTS[name], node.lineno)
@@ -162,9 +164,9 @@ class Tensors:
         if not -len(sizes) <= at.value < len(sizes):
             return INT
         after = sizes[at.value % len(sizes) + 1 :]
-        if not all(one.what == "value" for one in after):
+        if not all(size.what == "value" for size in after):
             return INT
-        return value(math.prod(one.value for one in after), node.lineno)
+        return value(math.prod(size.value for size in after), node.lineno)
 
 
 def shape(of: Kind) -> Kind:

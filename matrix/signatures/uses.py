@@ -108,7 +108,7 @@ class Use:
 
 def uses(source: Source, kernel: Kernel) -> Mapping[str, Use]:
     """By parameter, how the kernel uses it."""
-    return _Body(source, kernel, 0).found
+    return _Body(source, kernel, 0).uses
 
 
 class _Body:
@@ -118,7 +118,7 @@ class _Body:
         self._source = source
         self._depth = depth
         self._kernel = kernel
-        self.found = {one.name: Use() for one in kernel.parameters}
+        self.uses = {parameter.name: Use() for parameter in kernel.parameters}
         self._made: dict[str, list[ast.expr]] = {}
         # The ids of those that `+=` adds.
         self._steps: set[int] = set()
@@ -155,19 +155,19 @@ class _Body:
             self._made.setdefault(target.id, []).append(value)
         elif isinstance(target, (ast.Tuple, ast.List)):
             parts = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
-            for place, one in enumerate(target.elts):
+            for place, element in enumerate(target.elts):
                 whole = parts is None or len(parts) != len(target.elts)
-                self._note(one, value if whole or parts is None else parts[place])
+                self._note(element, value if whole or parts is None else parts[place])
 
     def _reach(self, block: Sequence[ast.stmt]) -> None:
         """Notes for the names that a block reads which of its values they can have: one name may have several roles."""
         values: dict[str, list[ast.expr]] = {}
         for statement in block:
             inner = [
-                one
+                below
                 for part in ("body", "orelse", "finalbody")
-                for one in getattr(statement, part, ())
-                if isinstance(one, ast.stmt)
+                for below in getattr(statement, part, ())
+                if isinstance(below, ast.stmt)
             ]
             if inner:
                 # Its assignments may not happen, and in a loop they happen again.
@@ -200,13 +200,13 @@ class _Body:
         if isinstance(node, ast.Name):
             if id(node) in self._since:
                 return frozenset().union(
-                    *(self._origins(one, seen) for one in self._since[id(node)])
+                    *(self._origins(value, seen) for value in self._since[id(node)])
                 )
-            own = {node.id} if node.id in self.found else set()
+            own = {node.id} if node.id in self.uses else set()
             if node.id in seen:
                 return own
             return own.union(
-                *(self._origins(one, seen | {node.id}) for one in self._made.get(node.id, ()))
+                *(self._origins(value, seen | {node.id}) for value in self._made.get(node.id, ()))
             )
         if isinstance(node, ast.BinOp):
             return self._origins(node.left, seen) | self._origins(node.right, seen)
@@ -217,7 +217,7 @@ class _Body:
         if isinstance(node, (ast.Subscript, ast.Starred)):
             return self._origins(node.value, seen)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return frozenset().union(*(self._origins(one, seen) for one in node.elts))
+            return frozenset().union(*(self._origins(element, seen) for element in node.elts))
         if isinstance(node, ast.Attribute):
             return self._origins(node.value, seen) if node.attr in ("value", "T") else ()
         if isinstance(node, ast.Call):
@@ -229,7 +229,7 @@ class _Body:
         given = [*node.args, *(word.value for word in node.keywords if word.arg != "mask")]
         if last in ("load", "atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min"):
             return (
-                {f"{LOADED}{one}" for one in self._bases(node.args[0], seen)} if node.args else ()
+                {f"{LOADED}{base}" for base in self._bases(node.args[0], seen)} if node.args else ()
             )
         if last == "where":
             given = node.args[1:]
@@ -237,17 +237,17 @@ class _Body:
             return self._origins(node.args[0], seen) if node.args else ()
         if last == "buffer_load":
             address = self._placed(node, last)
-            return {f"{LOADED}{one}" for one in self._bases(address, seen)} if address else ()
+            return {f"{LOADED}{base}" for base in self._bases(address, seen)} if address else ()
         if last in _KEEP or last == "make_block_ptr" or last == "advance":
-            return frozenset().union(*(self._origins(one, seen) for one in given))
+            return frozenset().union(*(self._origins(operand, seen) for operand in given))
         if isinstance(node.func, ast.Attribute) and not last:
             if node.func.attr == "to" and node.args and self._is_float(node.args[0]):
                 return ()
             if node.func.attr == "load":
-                return {f"{LOADED}{one}" for one in self._bases(node.func.value, seen)}
+                return {f"{LOADED}{base}" for base in self._bases(node.func.value, seen)}
             return self._origins(node.func.value, seen)
         if isinstance(node.func, ast.Name) and node.func.id in ("min", "max", "int", "abs"):
-            return frozenset().union(*(self._origins(one, seen) for one in given))
+            return frozenset().union(*(self._origins(operand, seen) for operand in given))
         inner = self._callee(node)
         return () if inner is None else self._returned(node, inner, seen)
 
@@ -260,7 +260,7 @@ class _Body:
         if isinstance(node, ast.IfExp):
             return self._bases(node.body, seen) | self._bases(node.orelse, seen)
         if isinstance(node, (ast.Tuple, ast.List)):
-            return set().union(*(self._bases(one, seen) for one in node.elts))
+            return set().union(*(self._bases(element, seen) for element in node.elts))
         if isinstance(node, ast.Call):
             last = self._language(node.func)
             if last in (*_KEEP, *_ADDRESSES):
@@ -269,20 +269,20 @@ class _Body:
                 ]  # fmt: skip
                 if last == "load":
                     return (
-                        {f"{LOADED}{one}" for one in self._bases(node.args[0], seen)}
+                        {f"{LOADED}{base}" for base in self._bases(node.args[0], seen)}
                         if node.args
                         else set()
                     )
-                return set().union(*(self._bases(one, seen) for one in given))
+                return set().union(*(self._bases(operand, seen) for operand in given))
             if isinstance(node.func, ast.Attribute) and not last:
                 return self._bases(node.func.value, seen)
             return set()
         if not isinstance(node, ast.Name) or node.id in seen:
             return set()
-        own = {node.id} if node.id in self.found else set()
+        own = {node.id} if node.id in self.uses else set()
         # A step that a loop adds to an address is no address.
-        begun = [one for one in self._made.get(node.id, ()) if id(one) not in self._steps]
-        return own.union(*(self._bases(one, seen | {node.id}) for one in begun))
+        begun = [value for value in self._made.get(node.id, ()) if id(value) not in self._steps]
+        return own.union(*(self._bases(value, seen | {node.id}) for value in begun))
 
     def _offsets(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
         """Yields the offsets that are added to the base of an address."""
@@ -299,18 +299,18 @@ class _Body:
             yield from self._offsets(node.body, seen)
             yield from self._offsets(node.orelse, seen)
         elif isinstance(node, ast.Name) and node.id not in seen:
-            for one in self._made.get(node.id, ()):
-                if id(one) in self._steps:
-                    yield one
+            for value in self._made.get(node.id, ()):
+                if id(value) in self._steps:
+                    yield value
                 else:
-                    yield from self._offsets(one, seen | {node.id})
+                    yield from self._offsets(value, seen | {node.id})
 
     # Uses
 
     def _mark(self, node: ast.expr, fact: str) -> None:
-        for one in self._origins(node):
-            loaded = one.startswith(LOADED)
-            use = self.found.get(one.lstrip(LOADED))
+        for origin in self._origins(node):
+            loaded = origin.startswith(LOADED)
+            use = self.uses.get(origin.lstrip(LOADED))
             if use is not None:
                 use.facts.add(f"{LOADED}{fact}" if loaded else fact)
 
@@ -324,12 +324,12 @@ class _Body:
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
             self._truth(node.test)
         elif isinstance(node, ast.BoolOp):
-            for one in node.values:
-                self._truth(one)
+            for value in node.values:
+                self._truth(value)
         elif isinstance(node, ast.Compare):
             self._compare(node)
         elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            use = self.found.get(node.value.id)
+            use = self.uses.get(node.value.id)
             if (
                 use is not None
                 and isinstance(node.slice, ast.Constant)
@@ -338,7 +338,7 @@ class _Body:
                 use.facts.add(PIECES)
                 use.elements = max(use.elements, node.slice.value + 1)
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
-            use = self.found.get(node.value.id)
+            use = self.uses.get(node.value.id)
             if use is not None and isinstance(node.targets[0], ast.Tuple):
                 use.facts.add(PIECES)
                 use.elements = max(use.elements, len(node.targets[0].elts))
@@ -347,7 +347,7 @@ class _Body:
         """Notes the largest value of a parameter that an assertion such as ``N <= 4`` lets pass."""
         if not (isinstance(node, ast.Compare) and isinstance(node.left, ast.Name)):
             return
-        use, most = self.found.get(node.left.id), node.comparators[0]
+        use, most = self.uses.get(node.left.id), node.comparators[0]
         if use is not None and isinstance(most, ast.Constant) and type(most.value) is int:
             if isinstance(node.ops[0], (ast.Lt, ast.LtE)):
                 use.most = most.value - isinstance(node.ops[0], ast.Lt)
@@ -358,13 +358,13 @@ class _Body:
 
     def _compare(self, node: ast.Compare) -> None:
         sides = [node.left, *node.comparators]
-        for one in sides:
-            if not isinstance(one, ast.Name) or one.id not in self.found:
+        for operand in sides:
+            if not isinstance(operand, ast.Name) or operand.id not in self.uses:
                 continue
-            use = self.found[one.id]
+            use = self.uses[operand.id]
             for other in sides:
                 for constant in other.elts if isinstance(other, (ast.Tuple, ast.List)) else [other]:
-                    if isinstance(constant, ast.Name) and constant.id not in self.found:
+                    if isinstance(constant, ast.Name) and constant.id not in self.uses:
                         constant = self._source.constants.get(constant.id, constant)
                     if not isinstance(constant, ast.Constant):
                         continue
@@ -376,26 +376,28 @@ class _Body:
                         use.facts.add(TRUTH)
                     elif isinstance(constant.value, int):
                         use.numbers.append(constant.value)
-        whole = any(self._is_whole(one) for one in sides)
-        for one in sides:
+        whole = any(self._is_whole(side) for side in sides)
+        for term in sides:
             if whole:
-                self._mark(one, INDEX)
+                self._mark(term, INDEX)
             elif any(
                 isinstance(side, ast.Constant) and isinstance(side.value, float) for side in sides
             ):
-                self._mark(one, FLOAT)
+                self._mark(term, FLOAT)
 
     def _is_whole(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> bool:
         """Whether it is made of nothing but integers, some of which come from the language."""
         if isinstance(node, ast.BinOp):
             parts = [node.left, node.right]
             return not isinstance(node.op, ast.Div) and any(
-                self._is_whole(one, seen) for one in parts
+                self._is_whole(part, seen) for part in parts
             )
         if isinstance(node, ast.Subscript):
             return self._is_whole(node.value, seen)
         if isinstance(node, ast.Name) and node.id not in seen:
-            return any(self._is_whole(one, seen | {node.id}) for one in self._made.get(node.id, ()))
+            return any(
+                self._is_whole(value, seen | {node.id}) for value in self._made.get(node.id, ())
+            )
         if isinstance(node, ast.Call):
             last = self._language(node.func)
             if isinstance(node.func, ast.Attribute) and node.func.attr == "to" and node.args:
@@ -410,17 +412,17 @@ class _Body:
     def _look_binary(self, node: ast.BinOp) -> None:
         both = (node.left, node.right)
         if isinstance(node.op, _BITS):
-            for one in both:
-                if not isinstance(one, ast.Compare):
-                    self._mark(one, BITS)
+            for operand in both:
+                if not isinstance(operand, ast.Compare):
+                    self._mark(operand, BITS)
         elif isinstance(node.op, (ast.FloorDiv, ast.Mod)):
-            for one in both:
-                self._mark(one, INDEX)
+            for term in both:
+                self._mark(term, INDEX)
         elif isinstance(node.op, ast.Div):
             self._mark(node.left, FLOAT)
-        elif any(isinstance(one, ast.Constant) and isinstance(one.value, float) for one in both):
-            for one in both:
-                self._mark(one, FLOAT)
+        elif any(isinstance(side, ast.Constant) and isinstance(side.value, float) for side in both):
+            for factor in both:
+                self._mark(factor, FLOAT)
 
     def _look_call(self, node: ast.Call) -> None:
         words = {word.arg: word.value for word in node.keywords if word.arg}
@@ -437,34 +439,34 @@ class _Body:
         if "mask" in words:
             self._mark(words["mask"], TRUTH)
         if last == "dot":
-            for one in node.args[:2]:
+            for arg in node.args[:2]:
                 # A number is no operand of a product of matrices.
-                if isinstance(one, ast.Name) and one.id in self.found and one.id not in self._made:
-                    self.found[one.id].facts.add(BLOCK)
+                if isinstance(arg, ast.Name) and arg.id in self.uses and arg.id not in self._made:
+                    self.uses[arg.id].facts.add(BLOCK)
         if last == "static_assert" and node.args:
             self._bound(node.args[0])
         if last in _FLOATS:
-            for one in node.args:
-                self._mark(one, FLOAT)
+            for each in node.args:
+                self._mark(each, FLOAT)
         if last == "where" and node.args:
             self._truth(node.args[0])
         if last == "inline_asm_elementwise":
             self._look_assembly(node, words)
         if last in _SHAPES or last in ("range",) or self._source.full(node.func) == "range":
-            for one in _numbers(last, node):
-                self._mark(one, INDEX)
+            for number in _numbers(last, node):
+                self._mark(number, INDEX)
         if last == "static_range" and len(node.args) < _WITH_A_STEP:
-            for one in node.args[-1:]:
-                if isinstance(one, ast.Name) and one.id in self.found:
-                    self.found[one.id].facts.add(UNROLLED)
+            for last_arg in node.args[-1:]:
+                if isinstance(last_arg, ast.Name) and last_arg.id in self.uses:
+                    self.uses[last_arg.id].facts.add(UNROLLED)
         elif last in _SHAPES:
-            for one in [
+            for argument in [
                 *_numbers(last, node),
                 *(words[name] for name in ("shape", "block_shape") if name in words),
             ]:
-                for part in ast.walk(one):
-                    if isinstance(part, ast.Name) and part.id in self.found:
-                        self.found[part.id].facts.add(SIZE)
+                for part in ast.walk(argument):
+                    if isinstance(part, ast.Name) and part.id in self.uses:
+                        self.uses[part.id].facts.add(SIZE)
         for name in ("dtype", "out_dtype", "input_precision"):
             if name in words and isinstance(words[name], ast.Name) and name != "input_precision":
                 self._mark(words[name], DTYPE)
@@ -475,12 +477,12 @@ class _Body:
             self._mark(node.args[1], DTYPE)
         if method:
             self._method(node, node.func.attr if isinstance(node.func, ast.Attribute) else "")
-        whole = [one for one in node.args if isinstance(one, (ast.Tuple, ast.List))]
-        for one in node.args if whole and not last else ():
-            if isinstance(one, ast.Name) and one.id in self.found:
-                self.found[one.id].beside = len(whole[0].elts)
+        whole = [given for given in node.args if isinstance(given, (ast.Tuple, ast.List))]
+        for listed in node.args if whole and not last else ():
+            if isinstance(listed, ast.Name) and listed.id in self.uses:
+                self.uses[listed.id].beside = len(whole[0].elts)
         if isinstance(node.func, ast.Name):
-            use = self.found.get(node.func.id)
+            use = self.uses.get(node.func.id)
             if use is not None:
                 use.facts.add(CALLED)
         self._inside(node)
@@ -497,8 +499,8 @@ class _Body:
             and isinstance(operands, (ast.List, ast.Tuple))
         ):
             return
-        registers = [one.strip() for one in str(text.value).split(",")]
-        registers = [one for one in registers if not one.startswith(("=", "~"))]
+        registers = [constraint.strip() for constraint in str(text.value).split(",")]
+        registers = [name for name in registers if not name.startswith(("=", "~"))]
         if len(registers) != len(operands.elts):
             return
         for register, operand in zip(registers, operands.elts):
@@ -517,9 +519,9 @@ class _Body:
     def _look_gluon(self, node: ast.Call, last: str) -> None:
         module = self._source.full(node.func).split(".")[-2]
         if module in ("tma", "tdm"):
-            for one in self._bases(node.args[0]) if node.args else ():
-                if one in self.found:
-                    self.found[one].facts.add(DESCRIPTOR)
+            for base in self._bases(node.args[0]) if node.args else ():
+                if base in self.uses:
+                    self.uses[base].facts.add(DESCRIPTOR)
             return
         last = "buffer_atomic" if last.startswith("buffer_atomic") else last
         address = self._placed(node, last) if last in _PLACES else None
@@ -532,9 +534,9 @@ class _Body:
 
     def _look_layouts(self, node: ast.Call, last: str, words: Mapping[Any, ast.expr]) -> None:
         place = _LAYOUTS.get(last, len(node.args))
-        for one in [*node.args[place : place + 1], words.get("layout"), words.get("parent")]:
-            if one is not None:
-                self._mark(one, LAYOUT)
+        for layout in [*node.args[place : place + 1], words.get("layout"), words.get("parent")]:
+            if layout is not None:
+                self._mark(layout, LAYOUT)
 
     def _method(self, node: ast.Call, name: str) -> None:
         of = node.func.value if isinstance(node.func, ast.Attribute) else node.func
@@ -545,22 +547,22 @@ class _Body:
             elif self._source.full(node.args[0]).rpartition(".")[2].startswith(("int", "uint")):
                 self._mark(of, INDEX)
         elif name in ("load", "store", "gather", "scatter") and isinstance(of, ast.Name):
-            for one in self._bases(of):
-                use = self.found.get(one)
-                if use is not None and one == of.id:
+            for base in self._bases(of):
+                use = self.uses.get(base)
+                if use is not None and base == of.id:
                     use.facts.add(DESCRIPTOR)
 
     def _address(self, node: ast.expr) -> None:
-        for one in self._bases(node):
-            use = self.found.get(one.lstrip(LOADED))
+        for base in self._bases(node):
+            use = self.uses.get(base.lstrip(LOADED))
             if use is not None:
-                use.facts.add(f"{LOADED}{TABLE}" if one.startswith(LOADED) else POINTER)
+                use.facts.add(f"{LOADED}{TABLE}" if base.startswith(LOADED) else POINTER)
         bases = self._bases(node)
         for offset in self._offsets(node):
-            for one in self._origins(offset):
-                use = self.found.get(one.lstrip(LOADED))
-                if use is not None and one not in bases:
-                    use.facts.add(f"{LOADED}{INDEX}" if one.startswith(LOADED) else INDEX)
+            for origin in self._origins(offset):
+                use = self.uses.get(origin.lstrip(LOADED))
+                if use is not None and origin not in bases:
+                    use.facts.add(f"{LOADED}{INDEX}" if origin.startswith(LOADED) else INDEX)
 
     def _stored(self, node: ast.Call, last: str, words: Mapping[Any, ast.expr]) -> None:
         value = words.get("value", words.get("val"))
@@ -572,15 +574,15 @@ class _Body:
                  and last.startswith("atomic_"))
         )  # fmt: skip
         if whole and node.args:
-            for one in self._bases(node.args[0]):
-                use = self.found.get(one)
+            for base in self._bases(node.args[0]):
+                use = self.uses.get(base)
                 if use is not None:
                     use.facts.add(f"{LOADED}{STORED}")
 
     def _callee(self, node: ast.Call) -> _Body | None:
         """The body of the file's function that is called; None where it is none, or too deep."""
         name = self._source.full(node.func)
-        callee = next((one for one in self._source.kernels if one.name == name), None)
+        callee = next((kernel for kernel in self._source.kernels if kernel.name == name), None)
         if (
             callee is None
             or callee.node is self._kernel.node
@@ -595,25 +597,25 @@ class _Body:
         return self._inner[name]
 
     def _arguments(self, node: ast.Call, inner: _Body) -> dict[str, ast.expr]:
-        given = dict(zip(inner.found, node.args))
-        given.update({word.arg: word.value for word in node.keywords if word.arg in inner.found})
+        given = dict(zip(inner.uses, node.args))
+        given.update({word.arg: word.value for word in node.keywords if word.arg in inner.uses})
         return given
 
     def _returned(self, node: ast.Call, inner: _Body, seen: frozenset[str]) -> set[str]:
         """The origins of a function's return value."""
         given = self._arguments(node, inner)
-        found: set[str] = set()
-        for one in ast.walk(inner._kernel.node):
-            if not isinstance(one, ast.Return) or one.value is None:
+        origins: set[str] = set()
+        for child in ast.walk(inner._kernel.node):
+            if not isinstance(child, ast.Return) or child.value is None:
                 continue
-            for origin in inner._origins(one.value):
+            for origin in inner._origins(child.value):
                 name = origin.lstrip(LOADED)
                 if name in given and origin.startswith(LOADED):
                     stars = LOADED * (len(origin) - len(name))
-                    found |= {f"{stars}{base}" for base in self._bases(given[name], seen)}
+                    origins |= {f"{stars}{base}" for base in self._bases(given[name], seen)}
                 elif name in given:
-                    found |= self._origins(given[name], seen)
-        return found
+                    origins |= self._origins(given[name], seen)
+        return origins
 
     def _inside(self, node: ast.Call) -> None:
         """Marks the uses of arguments in a function of the file."""
@@ -622,22 +624,22 @@ class _Body:
             return
         given = self._arguments(node, inner)
         for name, value in given.items():
-            use = inner.found[name]
+            use = inner.uses[name]
             for fact in use.facts:
                 self._passed_on(value, fact)
-            if isinstance(value, ast.Name) and value.id in self.found:
-                self.found[value.id].texts += use.texts
-                self.found[value.id].numbers += use.numbers
-                self.found[value.id].elements = max(self.found[value.id].elements, use.elements)
-                self.found[value.id].beside = self.found[value.id].beside or use.beside
+            if isinstance(value, ast.Name) and value.id in self.uses:
+                self.uses[value.id].texts += use.texts
+                self.uses[value.id].numbers += use.numbers
+                self.uses[value.id].elements = max(self.uses[value.id].elements, use.elements)
+                self.uses[value.id].beside = self.uses[value.id].beside or use.beside
 
     def _passed_on(self, value: ast.expr, fact: str) -> None:
         of_address = fact.startswith(LOADED) or fact in (POINTER, DESCRIPTOR)
         if of_address and fact == POINTER:
             self._address(value)
         elif of_address:
-            for one in self._bases(value):
-                use = self.found.get(one)
+            for base in self._bases(value):
+                use = self.uses.get(base)
                 if use is not None:
                     use.facts.add(fact)
         elif isinstance(value, ast.Name) or fact in (INDEX, BITS, FLOAT, TRUTH):

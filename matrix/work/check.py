@@ -74,7 +74,7 @@ class Check(Work):
                     "assigns": _assigned(by_name[inferred.kernel].node),
                     "backend": gluon.backend(self.source, by_name[inferred.kernel]),
                     "cases": {
-                        signature.id: {"attempts": [other.told() for other in signature.attempts]}
+                        signature.id: {"attempts": [other.fields() for other in signature.attempts]}
                         for signature in inferred.signatures
                     },
                 }
