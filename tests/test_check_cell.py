@@ -283,6 +283,29 @@ def test_a_name_that_the_file_binds_elsewhere_is_no_failure_of_the_kernel(unboun
     assert second.outcome == ("not-run" if "helper" in unbound else "compile-error")
 
 
+@pytest.mark.parametrize(
+    "failure, outcome",
+    [
+        ({"outcome": "api-error", "message": "TypeError: a key is no JSON"}, "not-run"),
+        ({"outcome": "compile-error", "message": "types differ"}, "not-run"),
+        ({"outcome": "compile-error", "message": "PassManager::run failed"}, "compile-error"),
+        ({"outcome": "compile-error", "message": "NameError: x is not defined"}, "compile-error"),
+        ({"outcome": "limit", "message": "shared memory"}, "limit"),
+    ],
+)
+def test_a_failure_after_an_assumption_passed_is_no_verdict(failure, outcome):
+    written = []
+
+    class Kept:
+        write = staticmethod(written.append)
+
+    cell = Cell("sm_90", "compile", "bare", "k", "c", **failure)
+    attempt = {"assumed": ["x"], "arguments": [], "options": {}}
+    attempts.Telling(Kept, 0, [], attempt=attempt).write(cell)
+    attempts.Telling(Kept, None, []).write(cell)
+    assert [one.outcome for one in written] == [outcome, failure["outcome"]]
+
+
 def test_names_that_a_file_binds_and_its_module_lacks_are_listed(tmp_path):
     path = tmp_path / "bound.py"
     path.write_text(

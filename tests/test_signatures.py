@@ -155,6 +155,21 @@ def test_a_size_that_is_zero_is_assumed(inferred):
     assert (block.name, block.value, block.assumed) == ("BLOCK", {"value": 128}, True)
 
 
+def test_the_name_of_a_dtype_is_a_text(inferred):
+    found = inferred(
+        """
+        @triton.jit
+        def typed(x, dtype: tl.constexpr):
+            tl.store(x, 1.0)
+
+        def run(x):
+            typed[(1,)](x, str(x.dtype))
+        """
+    )
+    (signature,) = found["typed"].signatures
+    assert signature.arguments[-1].value == {"value": "torch.float32"}
+
+
 def test_numbers(inferred):
     found = copied(
         inferred,

@@ -285,7 +285,7 @@ class Assuming:
             return {"value": _WARPS[lower]}, "its name"
         by_name = not use.numbers and re.search(r"(?i)d_?type$|_ty$|_type$|^dtype", name)
         if DTYPE in facts or by_name:
-            element = "float32" if "acc" in lower or not other.dtype else _torch(other.dtype)
+            element = "float32" if "acc" in lower or not other.dtype else torch_name(other.dtype)
             return {"dtype": element}, "it is used as a dtype"
         if PIECES in facts and use.elements or _is_whole(name, use):
             return _pieces(name, use)
@@ -398,7 +398,7 @@ def _pieces(name: str, use: Use) -> tuple[dict[str, Any], str] | None:
     return {"value": [*[_DEFAULT_SIZE] * (elements - 1), last]}, why
 
 
-def _torch(element: str) -> str:
+def torch_name(element: str) -> str:
     return {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64"}.get(
         element, "float32"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from crosswarp.matrix.signatures.assumed import Assuming, Assumption, assumptions
+from crosswarp.matrix.signatures.assumed import Assuming, Assumption, assumptions, torch_name
 from crosswarp.matrix.signatures.evaluation import Evaluation
 from crosswarp.matrix.signatures.given import Given, number_argument
 from crosswarp.matrix.signatures.kinds import DTYPES, ELEMENTS, TENSOR, UNKNOWN, Call, Kind, number
@@ -220,6 +220,9 @@ class _Inference:
     def _constexpr(
         self, parameter: Parameter, node: ast.expr | None, kind: Kind, where: str
     ) -> Argument | None:
+        if _is_a_dtypes_name(node):
+            text = {"value": f"torch.{torch_name(self._dtype)}"}
+            return Argument(parameter.name, CONSTEXPR, value=text, origin=where, assumed=True)
         if node is not None:
             given = _encoded(kind)
             if given is None or given == {"value": None} and not isinstance(node, ast.Constant):
@@ -397,6 +400,17 @@ def _written(argument: Argument) -> str:
     if argument.value is not None:
         return str(argument.value)
     return argument.type
+
+
+def _is_a_dtypes_name(node: ast.expr | None) -> bool:
+    """Whether it is `str(x.dtype)`."""
+    return (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "str"
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Attribute)
+        and node.args[0].attr == "dtype"
+    )
 
 
 def _encoded(kind: Kind, dtype: str = "", size: int = 0) -> dict[str, Any] | None:

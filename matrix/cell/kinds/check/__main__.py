@@ -305,6 +305,7 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
     for place in _taken(places):
         limit = attempts.Limit(spec)
         items, assumption = attempts.settle(units[place], spec, limit)
+        tried = check["kernels"][items[0].kernel]["cases"][items[0].case]["attempts"]
         for item in items:
             within = limit.spec()
             telling = attempts.Telling(
@@ -314,6 +315,7 @@ def _worker(places: int, units: List[List[Item]], spec: AskedCheck) -> int:
                 partial(limit.late, spec=within),
                 check.get("called") or [],
                 check.get("unbound") or {},
+                None if assumption is None else tried[assumption],
             )
             run_and_tell(item, within, telling)
             expected = check.get("compiled", {}).get(item.kernel, 0)

@@ -93,10 +93,12 @@ class Telling(Stream):
         late: Callable[[str], str] = lambda outcome: "",
         called: Sequence[str] = (),
         unbound: Mapping[str, str] = MappingProxyType({}),
+        attempt: Optional[Dict[str, Any]] = None,
     ):
         self._stream = stream
         self._called = called
         self._unbound = unbound
+        self._attempt = attempt
         self._late = late
         self.configurations = 0
         self._more: Dict[str, Any] = {} if place is None else {PLACE: place}
@@ -117,6 +119,9 @@ class Telling(Stream):
             event = _without_verdict(event, LACKING, why)
         elif event.outcome == "compile-error" and (step := self._binding(event)):
             event = _without_verdict(event, *step)
+        elif self._attempt is not None and _contradicts(_verdict(event), self._attempt):
+            unknown = _unknown(_verdict(event), 1)
+            event = replace(event, outcome=unknown.outcome, reason=ASSUMED, message=unknown.message)
         elif event.config:
             self.configurations += 1
         return replace(event, resources={**event.resources, **self._more})
@@ -133,6 +138,10 @@ class Telling(Stream):
         if package:
             return LACKING, f"{pip([package])}: the kernel itself uses {name}"
         return NO_KERNEL, f"the file binds {name} on a line that its import does not reach here"
+
+
+def _verdict(event: Cell) -> Verdict:
+    return Verdict(event.outcome, event.reason, event.fingerprint, event.message, event.phase)
 
 
 def _without_verdict(event: Cell, reason: str, why: str) -> Cell:
@@ -260,10 +269,13 @@ def _is_the_compilers(verdict: Verdict) -> bool:
 
 def _unknown(first: Verdict, tried: int) -> Verdict:
     """Return `not-run`: it fails with an assumption, which may be wrong."""
-    return Verdict(
-        "not-run",
-        ASSUMED,
-        first.fingerprint,
-        f"with assumed types and values only, in each of {tried} tries: {first.outcome}: {first.message}",
-        first.phase,
+    why = f"with assumed types and values only, in each of {tried} tries"
+    message = f"{why}: {first.outcome}: {first.message}"
+    return Verdict("not-run", ASSUMED, first.fingerprint, message, first.phase)
+
+
+def _contradicts(verdict: Verdict, attempt: Dict[str, Any]) -> bool:
+    """Whether a kernel fails although it passed with this assumption in its first configuration."""
+    return verdict.outcome in ("api-error", "compile-error") and not (
+        _whatever_is_assumed(verdict, (), attempt) or _is_the_compilers(verdict)
     )
