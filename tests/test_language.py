@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+from crosswarp.laboratory.asking import language_probes
+from crosswarp.laboratory.commands import asking_language
+from crosswarp.matrix.cell.spelled import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import columns, language_table
 from crosswarp.matrix.facts.language_table import Name, Release
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.work import language_probes
-from crosswarp.reports.commands import language
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import site
@@ -87,7 +87,9 @@ def ask(tmp_path, monkeypatch, command, fake_prepare):
 
     def call(script, *arguments, fail=()):
         monkeypatch.setenv("FAKE_LANGUAGE", json.dumps(script))
-        monkeypatch.setattr(language.placing, "Builder", lambda *a, **k: fake_prepare(fail=fail))
+        monkeypatch.setattr(
+            asking_language.placing, "Builder", lambda *a, **k: fake_prepare(fail=fail)
+        )
         where = [
             "--work",
             "work",
@@ -426,8 +428,9 @@ def test_names_and_options_are_found_by_introspection(tmp_path):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(textwrap.dedent(text))
     code = (
-        "import json; from crosswarp.matrix.cell.kinds.language_probes import names;"
-        "print(json.dumps({k: [v['kind'], v['signature'], list(names.parameters(v['signature']))]"
+        "import json; from crosswarp.laboratory.cell.language_probes import names;"
+        "from crosswarp.matrix.cell.spelled import parameters;"
+        "print(json.dumps({k: [v['kind'], v['signature'], list(parameters(v['signature']))]"
         " for k, v in names.found().items()}))"
     )
     path = os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from crosswarp.laboratory.asking import language_probes
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.results.verdict import judge
@@ -15,7 +16,6 @@ from crosswarp.matrix.running import run
 from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.recording import Recording
-from crosswarp.matrix.work import language_probes
 
 STREAMS = 2000
 CASES = 12

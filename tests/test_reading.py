@@ -25,7 +25,7 @@ OWN = {
     "matrix/dispatch/part.py", "matrix/dispatch/dispatch.py", "matrix/checkout/answers.py",
     "matrix/results/store.py", "reports/page/site.py", "reports/page/folder.py", "reports/text/docs.py",
     "matrix/facts/errors/__init__.py", "matrix/work/inductor.py", "matrix/work/library_guards.py",
-    "matrix/work/library_ops.py", "matrix/work/suite_keys.py", "matrix/work/target_probe.py",
+    "matrix/work/library_ops.py", "matrix/work/suite_keys.py", "laboratory/asking/target_probe.py",
     "reports/vendoring/copies.py", "reports/vendoring/needs.py", "reports/reproducing/reproducer.py",
     "laboratory/reproducing/edited.py", "reports/findings/language_answers.py",
     "reports/page/why_data.py", "reports/text/error_pages.py",

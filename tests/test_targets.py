@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
+from crosswarp.laboratory.asking import target_probe
+from crosswarp.laboratory.commands import asking_targets
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.pytest_plugin import session
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import probed_targets, targets
-from crosswarp.matrix.work import target_probe
-from crosswarp.reports.commands import targets as commands
 from crosswarp.reports.text import targets_page
 
 GOOD = {
@@ -165,7 +165,9 @@ def asked(tmp_path, monkeypatch, command):
     monkeypatch.setattr(
         target_probe, "argv", lambda python, spec: [sys.executable, str(script), str(spec)]
     )
-    monkeypatch.setattr(commands.here, "look", lambda python: commands.here.Here(python, {}))
+    monkeypatch.setattr(
+        asking_targets.here, "look", lambda python: asking_targets.here.Here(python, {})
+    )
 
     def call(*arguments, version="3.9.0", dies=""):
         script.write_text(FAKE.replace("VERSION", repr(version)).replace("DIES", repr(dies)))

@@ -14,13 +14,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from crosswarp.laboratory import bringing
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import SUITE_WRONG_VERSIONS, EnvironmentFailed
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.running import process
-from crosswarp.matrix.work import brought
 
-_CELL = "crosswarp.laboratory.cell.fuzzing"
 # For the process to import torch and Triton, and to compile something for each target.
 _BEGINS = 300
 # Beside a program's own limit: its fork, its end.
@@ -72,15 +71,13 @@ class Worker:
             memory_limit_mb=memory_limit_mb,
         )
         spec.write_text(json.dumps(asdict(asked)), "utf-8")
-        # The interpreter may have a crosswarp without the laboratory, or none.
-        links = brought.bring_along(folder / "links", parts=(*brought.PARTS, "laboratory"))
         self._log = folder / "log"
         # A separate folder for its temporary files: it is removed with ours, however the process ends.
         environ = {**process.cell_environ(os.environ, here=here), "TMPDIR": str(folder)}
         with self._log.open("wb") as log:
             try:
                 self._process = subprocess.Popen(
-                    [*process.supervised(), *brought.argv(links, _CELL, python, spec)],
+                    [*process.supervised(), *bringing.argv("fuzzing", python, spec)],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environ, cwd=folder,
                     start_new_session=True,
                 )  # fmt: skip

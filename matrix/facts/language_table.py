@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+from crosswarp.matrix.cell.spelled import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import datafile
 from crosswarp.matrix.facts.validators import Rule, Strict

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 
-from crosswarp.matrix.cell.kinds.language_probes.host_names import SHORT
-from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+from crosswarp.matrix.cell.spelled import SHORT, parameters
 from crosswarp.matrix.facts.language_table import PASS, TARGETS, Name, Table
 from crosswarp.matrix.linting import gluon
 

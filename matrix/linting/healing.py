@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crosswarp.compat.shims import all_shims
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.kinds.language_probes.host_names import SHORT
+from crosswarp.matrix.cell.spelled import SHORT
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import language_table
 

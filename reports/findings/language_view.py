@@ -9,7 +9,7 @@ from functools import cache
 from itertools import chain
 
 from crosswarp.matrix import versions
-from crosswarp.matrix.cell.kinds.language_probes import names as language_names
+from crosswarp.matrix.cell import spelled
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import INTERPRETER, PASS, TARGETS, Release, Table
 
@@ -148,7 +148,7 @@ def options(release: Release, name: str) -> dict[str, str]:
 @cache
 def _with_defaults(signature: str) -> dict[str, str]:
     """Parsed once: most releases spell a function's signature alike."""
-    parameters = language_names.parameters(signature)
+    parameters = spelled.parameters(signature)
     return {name: default for name, default in parameters.items() if default}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+from crosswarp.matrix.cell.spelled import parameters
 from crosswarp.matrix.facts import language_table
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.reports.findings import language_view

@@ -8,7 +8,7 @@ import pytest
 import targets
 import torch
 
-from crosswarp.matrix.cell.kinds.language_probes import names, probe, probes, running
+from crosswarp.laboratory.cell.language_probes import names, probe, probes, running
 
 pytestmark = pytest.mark.both_ends
 
@@ -74,7 +74,7 @@ def test_a_probe_that_is_wrong_itself_is_no_verdict_on_triton(in_fork, tmp_path)
 
 
 def test_the_references_are_right_where_it_is_easy_to_see():
-    from crosswarp.matrix.cell.kinds.language_probes import control, elementwise, memory, shapes
+    from crosswarp.laboratory.cell.language_probes import control, elementwise, memory, shapes
 
     # Known answer of Philox 4x32-10 for all zeros, as its authors publish it.
     drawn = control.philox((0, 0, 0, 0), (0, 0))

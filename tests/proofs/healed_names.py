@@ -10,14 +10,15 @@ import sys
 
 
 def found():
-    from crosswarp.matrix.cell.kinds.language_probes import names
+    from crosswarp.laboratory.cell.language_probes import names
+    from crosswarp.matrix.cell.spelled import parameters
 
     told = set()
     for name, entry in names.found().items():
         told.add(name)
         # Functions of libdevice take what they take.
         if not name.startswith(("libdevice.", "tl.math.")):
-            told.update(f"{name}({one})" for one in names.parameters(entry["signature"]))
+            told.update(f"{name}({one})" for one in parameters(entry["signature"]))
     return told
 
 
@@ -39,7 +40,7 @@ def ask(path):
 
 
 def join(paths):
-    from crosswarp.matrix.cell.kinds.language_probes.names import parameters
+    from crosswarp.matrix.cell.spelled import parameters
     from crosswarp.matrix.facts import language_table
 
     table = language_table.load()

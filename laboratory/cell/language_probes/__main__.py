@@ -1,4 +1,4 @@
-"""``python -m crosswarp.matrix.cell.kinds.language_probes SPEC.json``: the names and probes of one column, in one lane.
+"""``python -m crosswarp.laboratory.cell.language_probes SPEC.json``: the names and probes of one column, in one lane.
 
 The specification holds `lane` (compile or interpret), `targets`, `names` (globs), `expect` (versions), `records` (where
 the events go), `cache` (a folder to use and throw away), `time_limit` and `memory_limit_mb`. Exit status: one of the
@@ -100,7 +100,7 @@ def teller(stream: Stream, where: str) -> Callable[[Any, Any], None]:
 
 def has(found: Dict[str, Dict[str, str]], probe: Any) -> bool:
     """Whether this Triton has the name, and the option, that a probe is about."""
-    from .names import parameters
+    from crosswarp.matrix.cell.spelled import parameters
 
     entry = found.get(probe.name)
     if entry is None:

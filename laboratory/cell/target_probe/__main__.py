@@ -1,4 +1,4 @@
-"""``python -m crosswarp.matrix.cell.kinds.suite.target_probe SPEC.json``: which targets this Triton compiles for.
+"""``python -m crosswarp.laboratory.cell.target_probe SPEC.json``: which targets this Triton compiles for.
 
 SPEC.json is an `Asked` with targets, `time_limit` for one kernel, and `records`. That file gets a JSON line that
 describes this environment, then one for each target: why the addition and why the dot product cannot be compiled, an

@@ -13,6 +13,8 @@ import textwrap
 import types
 from typing import Any, Callable, Container, Dict, Iterator, List, Tuple
 
+from crosswarp.matrix.cell.spelled import SHORT
+
 ROOT = "triton"
 # The modules whose names are listed: these, and all below those that end with a dot.
 LISTED = (
@@ -36,14 +38,6 @@ CLASSES = (
     *("triton.runtime.autotuner.Autotuner", "triton.runtime.cache.FileCacheManager"),
     *("triton.backends.compiler.GPUTarget", "triton.tools.tensor_descriptor.TensorDescriptor"),
 )
-
-
-# Reported under a shorter name already.
-SHORT = {
-    "triton.language": "tl",
-    "triton.language.math": "tl.math",
-    "triton.language.extra.libdevice": "libdevice",
-}
 
 
 def found(

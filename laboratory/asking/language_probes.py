@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from crosswarp.laboratory import bringing
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.protocol import Done, Event, Probe, Senseless, Session
@@ -32,7 +33,7 @@ _LONGEST = 160
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.kinds.language_probes", str(spec)]
+    return bringing.argv("language_probes", python, spec)
 
 
 @dataclass
@@ -113,7 +114,7 @@ class Asker:
             # The answers of the others stand; these stay unknown.
             self.failed[column] = CrosswarpError(
                 f"{column}: {len(not_run)} probes could not be run: {'; '.join(not_run[:3])}. "
-                "Correct these in matrix/cell/kinds/language_probes."
+                "Correct these in laboratory/cell/language_probes."
             )
         probes = {**interpreted.probes}
         for probe, places in compiled.probes.items():

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from crosswarp.laboratory import bringing
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.errors import CrosswarpError
@@ -21,7 +22,7 @@ from crosswarp.matrix.running import asking
 
 
 def argv(python: Path, spec: Path) -> list[str]:
-    return [str(python), "-m", "crosswarp.matrix.cell.kinds.suite.target_probe", str(spec)]
+    return bringing.argv("target_probe", python, spec)
 
 
 def ask(
@@ -31,7 +32,7 @@ def ask(
 
     Args:
         time_limit: seconds for one kernel; all together get the sum.
-        here: whether it is the user's own interpreter, with crosswarp in it, and no environment of ours.
+        here: whether it is the user's own interpreter, and no environment of ours.
 
     Raises:
         CrosswarpError: it ended before its last target, took too long, or wrote no valid answers.
@@ -56,7 +57,7 @@ def ask(
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise CrosswarpError(
             f"{python}: ended with status {ended.status} before its last target:\n{log}\n"
-            "Make `import torch, triton, crosswarp.matrix` work there."
+            "Make `import torch, triton, packaging` work there."
         ) from None
 
 

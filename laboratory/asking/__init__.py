@@ -1,0 +1,1 @@
+"""Asks releases of Triton: what their language holds, and for which targets they compile."""
