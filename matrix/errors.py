@@ -27,7 +27,7 @@ SUITE_STATUSES = {
     SUITE_DONE: "it came to its end",
     SUITE_SPEC: "its specification cannot be read",
     SUITE_WRONG_VERSIONS: "these are not the versions that were planned",
-    SUITE_PYTEST: "pytest itself failed",
+    SUITE_PYTEST: "pytest, or a process that forks workers, failed",
 }
 
 

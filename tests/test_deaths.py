@@ -1,6 +1,6 @@
 """A suite of deaths, run as any suite is: each kind once, or as often as DEATHS_REPEATED says; nothing is lost.
 
-The suite, its pytest, its workers and its children are the real ones; torch and Triton are stand-ins of a few lines,
+The suite, its workers and its children are the real ones; torch and Triton are stand-ins of a few lines,
 so that a child costs milliseconds. tests/suites/hostile is the same in little with the real Triton.
 """
 
@@ -17,7 +17,7 @@ from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.judging import verdict
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
-from crosswarp.matrix.cell.kinds.suite import plugin
+from crosswarp.matrix.cell.kinds.suite import telling
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.results.stream import Tail
 from crosswarp.matrix.running import run
@@ -124,6 +124,24 @@ def test_deaths_that_take_their_time(die, fake_run, kinds, kernel, group, plan):
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_rest_of_a_share_runs_after_the_death_of_its_worker(die, fake_run, tmp_path, jobs):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    for helper in ("_kinds.py", "_kernel.py"):
+        (suite / helper).symlink_to(SUITE / helper)
+    kinds = ["kills_its_worker", "passes"]
+    (suite / "good.py").write_text(
+        f"from _kernel import kernel\n\nKERNEL = kernel('good', {[*kinds, 'in_vain']})\n"
+    )
+    die(suite=suite, jobs=jobs)
+    assert {(kind_of(record), record.outcome) for record in whole(fake_run)} == {
+        ("kills_its_worker", "crash"),
+        ("passes", "pass"),
+        ("in_vain", "pass"),
+    }
+
+
 def test_modules_that_die_at_import(die, fake_run, tmp_path):
     suite = tmp_path / "suite"
     suite.mkdir()
@@ -177,7 +195,7 @@ def test_a_bug_beside_the_child_is_told(tmp_path, monkeypatch, cells):
     monkeypatch.setattr(runner, "run", run_with_a_bug)
     path = tmp_path / "records.jsonl"
     item = suite_plan.Item("cpu", "interpret", "bare", "softmax", "a")
-    found = plugin.run_and_tell(item, {}, Stream(path))
+    found = telling.run_and_tell(item, {}, Stream(path))
     assert (found.outcome, found.reason) == ("crash", "harness: RuntimeError")
     start, *told, end = Tail(path).finish()
     assert start == protocol.Start(item.id) and end == protocol.End(item.id, cells + 1)
@@ -197,5 +215,5 @@ def test_a_case_is_judged_and_ended_at_once(tmp_path, monkeypatch):
         runner, "run", lambda item, spec, emit: emit("", verdict.Verdict("pass"), 0.1)
     )
     item = suite_plan.Item("cpu", "interpret", "bare", "softmax", "a")
-    plugin.run_and_tell(item, {}, Watched(tmp_path / "records.jsonl"))
+    telling.run_and_tell(item, {}, Watched(tmp_path / "records.jsonl"))
     assert written == [["start"], ["cell", "end"]]

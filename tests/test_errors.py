@@ -7,7 +7,6 @@ import signal
 import sys
 
 from crosswarp.matrix import errors
-from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import __main__ as suite
 
 
@@ -30,66 +29,24 @@ def test_every_error_ends_the_command_with_one_of_them():
     assert {one.exit_code for one in classes} <= set(numbers("EXIT_").values())
 
 
-class Ended:
-    """A process that has ended."""
-
-    def __init__(self, code):
-        self._code = code
-
-    def poll(self):
-        return self._code
-
-    wait = poll
-
-
-def ended(tmp_path, monkeypatch, codes, expect=()):
+def ended(tmp_path, monkeypatch, code, expect=()):
     spec = tmp_path / "spec.json"
     records = tmp_path / "records.jsonl"
-    lanes = list(codes)
     spec.write_text(
-        json.dumps({"column": "c", "lanes": lanes, "expect": dict(expect), "records": str(records)})
+        json.dumps(
+            {"column": "c", "lanes": ["compile"], "expect": dict(expect), "records": str(records)}
+        )
     )
-    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: Ended(codes[lane]))
+    monkeypatch.setattr(suite, "_run", lambda path, spec: code)
     return suite.main([str(spec)])
 
 
 def test_the_suites_statuses(tmp_path, monkeypatch, capsys):
-    assert ended(tmp_path, monkeypatch, {"compile": 0, "interpret": 1, "device": 5}) == 0
-    for code in (2, 3, 4, -9):
-        lanes = {"compile": code, "interpret": 0}
-        assert ended(tmp_path, monkeypatch, lanes) == errors.SUITE_PYTEST
-        assert f"the compile lane: its process ended with status {code}" in capsys.readouterr().err
-    wrong = {"python": "2.7"}
-    assert ended(tmp_path, monkeypatch, {"compile": 0}, wrong) == errors.SUITE_WRONG_VERSIONS
-
-
-def test_the_next_lane_begins_before_the_last_items_have_ended_but_none_beside_a_gpu(monkeypatch):
-    """Which lanes have not ended when one begins."""
-    running, found = [], {}
-
-    class Running(Ended):
-        def __init__(self, lane):
-            super().__init__(0)
-            found[lane] = list(running)
-            running.append(lane)
-            self._left, self._lane = 3, lane
-
-        def poll(self):
-            self._left -= 1
-            return None if self._left > 0 else self.wait()
-
-        def wait(self):
-            self._left = 0
-            if self._lane in running:
-                running.remove(self._lane)
-            return 0
-
-    monkeypatch.setattr(suite, "_pytest", lambda path, spec, lane: Running(lane))
-    monkeypatch.setattr(suite, "_ASKS_AGAIN", 0)
-    monkeypatch.setattr(suite.specification, "few_left", lambda spec, lane: True)
-    lanes = ["compile", "emulate", "interpret", "device"]
-    assert list(suite._lanes(None, AskedSuite(lanes=lanes))) == [(lane, 0) for lane in lanes]
-    assert found == {"compile": [], "emulate": ["compile"], "interpret": ["emulate"], "device": []}
+    assert ended(tmp_path, monkeypatch, 0) == 0
+    for code in (1, -9):
+        assert ended(tmp_path, monkeypatch, code) == errors.SUITE_PYTEST
+        assert f"the process of the lanes ended with status {code}" in capsys.readouterr().err
+    assert ended(tmp_path, monkeypatch, 0, {"python": "2.7"}) == errors.SUITE_WRONG_VERSIONS
 
 
 def test_a_call_leaves_the_signals_of_whoever_calls(tmp_path, monkeypatch):
@@ -97,7 +54,7 @@ def test_a_call_leaves_the_signals_of_whoever_calls(tmp_path, monkeypatch):
     numbers = (signal.SIGTERM, signal.SIGHUP)
     before = [signal.signal(number, signal.SIG_DFL) for number in numbers]
     try:
-        assert ended(tmp_path, monkeypatch, {"compile": 0}) == 0
+        assert ended(tmp_path, monkeypatch, 0) == 0
         assert {signal.getsignal(number) for number in numbers} == {signal.SIG_DFL}
     finally:
         for number, handler in zip(numbers, before, strict=True):

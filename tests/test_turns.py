@@ -260,11 +260,12 @@ def test_the_next_lane_is_called_when_few_items_are_left(tmp_path):
     assert not specification.few_left(spec, "compile")
     specification.plan_of(spec, "compile").write_text('{"items": [1, 2, 3, 4, 5, 6]}')
     assert not specification.few_left(spec, "compile")
-    for _ in range(2):
-        specification.one_more_done(spec, "interpret")
+    for place in (0, 1):
+        specification.begin(spec, "interpret", place)
     assert not specification.few_left(spec, "compile")
-    for _ in range(2):
-        specification.one_more_done(spec, "compile")
+    for place in (5, 2):
+        specification.begin(spec, "compile", place)
+    assert specification.begun(spec, "compile") == {2, 5}
     assert specification.few_left(spec, "compile")
     specification.plan_of(spec, "device").write_text('{"items": []}')
     assert specification.few_left(spec, "device")

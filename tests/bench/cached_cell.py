@@ -35,7 +35,7 @@ from crosswarp.matrix.cell.kinds.suite import plan, prepared
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.cell.kinds.suite.telling import run_and_tell
 from crosswarp.matrix.cell.starting.warm import warm
-warm(targets=spec.targets.values(), references=False)
+warm(targets=spec.targets.values())
 spec = replace(spec, records=spec.records + "." + mode)
 stream = Stream(spec.records)
 items = [one for one in plan.shared_plan(spec, "compile").items if one.mode == mode and not one.skip]

@@ -4,10 +4,11 @@ import contextlib
 import functools
 import hashlib
 import json
+import os
 import platform
 import sys
 from pathlib import Path
-from typing import Dict, Mapping, MutableMapping, Sequence, Type, TypeVar, Union
+from typing import Dict, Mapping, MutableMapping, Sequence, Set, Type, TypeVar, Union
 
 from crosswarp.compat import facts
 from crosswarp.compat.versions import as_planned
@@ -16,6 +17,9 @@ from crosswarp.matrix.cell.asked import Asked
 from crosswarp.matrix.cell.protocol import Note
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_SPEC, SUITE_WRONG_VERSIONS
+
+# The environment variable with the path of the specification, for what runs in a child.
+SPEC_ENV = "CROSSWARP_SPEC"
 
 A = TypeVar("A", bound=Asked)
 
@@ -59,18 +63,23 @@ def plan_of(spec: Asked, lane: str) -> Path:
     return Path(spec.records).with_suffix(f".plan-{lane}.json")
 
 
-def one_more_done(spec: Asked, lane: str) -> None:
-    """Called when an item of the lane has ended."""
-    with contextlib.suppress(OSError), open(_done(spec, lane), "ab") as file:
-        file.write(b".")
+def begin(spec: Asked, lane: str, place: int) -> None:
+    """Called before the item at that place of the lane's plan is run."""
+    with contextlib.suppress(OSError):
+        file = os.open(_begun(spec, lane), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(file, b".", place)
+        finally:
+            os.close(file)
 
 
-def done(spec: Asked, lane: str) -> int:
-    """How many items of the lane have ended."""
+def begun(spec: Asked, lane: str) -> Set[int]:
+    """The places of the items of the lane that were begun."""
     try:
-        return _done(spec, lane).stat().st_size
+        content = _begun(spec, lane).read_bytes()
     except OSError:
-        return 0
+        return set()
+    return {place for place, byte in enumerate(content) if byte}
 
 
 def few_left(spec: Asked, lane: str) -> bool:
@@ -79,7 +88,7 @@ def few_left(spec: Asked, lane: str) -> bool:
         planned = _planned(plan_of(spec, lane))
     except OSError:
         return False
-    return planned - done(spec, lane) <= max(2 * spec.jobs, planned // 10)
+    return planned - len(begun(spec, lane)) <= max(2 * spec.jobs, planned // 10)
 
 
 @functools.lru_cache(maxsize=None)
@@ -88,8 +97,8 @@ def _planned(plan: Path) -> int:
     return len(json.loads(plan.read_text("utf-8"))["items"])
 
 
-def _done(spec: Asked, lane: str) -> Path:
-    return Path(spec.records).with_suffix(f".done-{lane}")
+def _begun(spec: Asked, lane: str) -> Path:
+    return Path(spec.records).with_suffix(f".begun-{lane}")
 
 
 def launches_of(spec: Asked, target: str, kernel: str, case: str) -> Path:

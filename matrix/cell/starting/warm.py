@@ -32,12 +32,25 @@ _OF_GRADIENTS = "torch.fx.experimental.symbolic_shapes"
 _set_aside: Dict[str, Dict[str, Any]] = {}
 
 
+def without_triton(references: bool) -> None:
+    """Import torch, and for `references` the modules of a backward: all that does not depend on how Triton is imported.
+
+    A torch that cannot be imported is left to whoever needs it.
+    """
+    with contextlib.suppress(Exception):
+        import torch
+
+        # One process a core: threads of torch inside them only get in each other's way, and do not survive a fork.
+        torch.set_num_threads(1)
+        if references:
+            importlib.import_module(_OF_GRADIENTS)
+
+
 def warm(
     preload: Optional[Mapping[str, Any]] = None,
-    references: bool = False,
     targets: Iterable[Mapping[str, Any]] = (),
 ) -> None:
-    """Fill those caches, and import the modules that children import; for `references`, also those of a backward.
+    """Fill those caches, and import the modules that children import.
 
     `targets`: rows of targets.toml, for each of which the back end digests its libraries and asks its assembler.
 
@@ -68,7 +81,6 @@ def warm(
         "elftools.elf.elffile",
         "crosswarp.matrix.cell.kinds.suite.in_child",
         "crosswarp.matrix.cell.emulate",
-        *((_OF_GRADIENTS,) if references else ()),
     ):
         # The item that needs a module reports that it cannot be imported.
         with contextlib.suppress(Exception):

@@ -17,7 +17,6 @@ from crosswarp.matrix.cell.asked import AskedGuards
 from crosswarp.matrix.cell.judging.verdict import Verdict, as_data
 from crosswarp.matrix.cell.kinds.suite import item as runner
 from crosswarp.matrix.cell.kinds.suite import plan
-from crosswarp.matrix.cell.kinds.suite.plugin import SPEC_ENV
 from crosswarp.matrix.cell.plain import clean
 from crosswarp.matrix.cell.starting import specification, versions, warm
 from crosswarp.matrix.errors import SUITE_DONE
@@ -46,8 +45,8 @@ def main(arguments: List[str]) -> int:
 
 
 def _environ(spec: AskedGuards, path: Path) -> None:
-    """As a suite's pytest has it (suite/__main__.py)."""
-    os.environ[SPEC_ENV] = str(path)
+    """As a suite has it (suite/__main__.py)."""
+    os.environ[specification.SPEC_ENV] = str(path)
     specification.prepare(os.environ, spec)
 
 

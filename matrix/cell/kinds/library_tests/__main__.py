@@ -16,7 +16,6 @@ from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.cell.asked import AskedTests
 from crosswarp.matrix.cell.judging.verdict import Verdict, of_death
 from crosswarp.matrix.cell.kinds.suite import plan
-from crosswarp.matrix.cell.kinds.suite.__main__ import FINE
 from crosswarp.matrix.cell.starting import specification, versions
 from crosswarp.matrix.cell.stream import Stream
 from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
@@ -26,6 +25,8 @@ from .parts import PART_ENV, Part, parts
 
 _NEEDED = ("lanes", "modes", "targets", "tests")
 _PLUGIN = "crosswarp.matrix.cell.pytest_plugin"
+# pytest: 0 all passed, 1 some failed, 5 nothing collected.
+_FINE = (0, 1, 5)
 # A worker rarely dies of a test, which runs in a child; one that dies again and again dies of its imports.
 _WORKER_DEATHS = 8
 # `python -m pytest` would import the library from its folder, and not as it is installed.
@@ -83,7 +84,7 @@ def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
         stream.write(protocol.Session(part.lane, 1, versions.found(), part.name))
         part.tell(stream, names.COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
         return SUITE_DONE
-    if code not in FINE:
+    if code not in _FINE:
         print(f"{part.lane}, {part.name}: pytest ended with status {code}", file=sys.stderr)
         return SUITE_PYTEST
     return SUITE_DONE

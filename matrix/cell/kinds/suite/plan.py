@@ -33,7 +33,7 @@ _CHIP = re.compile(r"(sm_|gfx)([0-9a-f]+)")
 
 @dataclass(frozen=True)
 class Item:
-    """One pytest item: a case on a target in a lane and a mode.
+    """One item: a case on a target in a lane and a mode.
 
     `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported. With
     `anew` the shims compile it without reusing bare Triton's code: the first case of each kernel. With `guarded` it is
