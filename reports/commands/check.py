@@ -130,8 +130,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     # Check the input before anything slow starts.
-    signatures = [given.signature(one) for one in options.signature]
-    constexprs = [given.constexpr(one) for one in options.constexpr]
+    signatures = [given.signature(text) for text in options.signature]
+    constexprs = [given.constexpr(text) for text in options.constexpr]
     on = targets.choose(
         target_table(options), selection.split(options.targets or [targets.DEFAULT_PROFILE])
     )
@@ -140,13 +140,13 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     at_hand = _at_hand(options, bool(chosen_columns))
     read = finding.read(source.find(options.file, _search(at_hand)))
     chosen = _chosen(options, read)
-    names = [one.name for one in chosen]
+    names = [kernel.name for kernel in chosen]
     given.check_names("signature", signatures, names)
     given.check_names("constexpr", constexprs, names)
     saved = answers.saved(read.path, Path())
     # Saved answers apply to all files of the folder; the options come after them, and win.
-    signatures = [*(given.signature(one) for one in saved.signature), *signatures]
-    constexprs = [*(given.constexpr(one) for one in saved.constexpr), *constexprs]
+    signatures = [*(given.signature(text) for text in saved.signature), *signatures]
+    constexprs = [*(given.constexpr(text) for text in saved.constexpr), *constexprs]
     if options.save:
         to_save = answers.Answers(
             signature=tuple(dict.fromkeys([*saved.signature, *options.signature])),
@@ -155,9 +155,9 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         )
         print(f"saved: {answers.save(answers.home(read.path, Path()), to_save)}", file=sys.stderr)
     inferred = [
-        one
-        for one in infer.infer(read, signatures, constexprs, options.dtype)
-        if one.kernel in names
+        kernel
+        for kernel in infer.infer(read, signatures, constexprs, options.dtype)
+        if kernel.kernel in names
     ]
     checked = Checked(
         read.path, inferred, list(on), modes, options.dtype,
@@ -166,7 +166,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     shown = _Lines(checked, quiet=options.format == "json" or options.out is not None)
     shown.begin()
     runs = options.runs and launches.runs(read)
-    if any(one.signatures or one.why and runs for one in inferred):
+    if any(kernel.signatures or kernel.why and runs for kernel in inferred):
         check_work(options.work)
         work = partial(
             check.Check, read, inferred, configurations=options.configurations, runs=options.runs,
@@ -243,7 +243,7 @@ def _compiled(
 ) -> Checked:
     """`checked` with the answers of the environments, that of the installed one first."""
     began = time.monotonic()
-    found: list[Record] = []
+    records: list[Record] = []
     asked_columns: list[Column] = []
     codes: list[int] = []
     with tempfile.TemporaryDirectory() as scratch:
@@ -264,7 +264,7 @@ def _compiled(
                     # Its store is removed too: what there is of the run is shown here.
                     codes.append(EXIT_CANCELLED)
                 run = store.run().id
-                found.extend(map(_in_time, store.records(run)))
+                records.extend(map(_in_time, store.records(run)))
                 asked_columns.extend(
                     Column(environment.column, environment.label, environment.versions)
                     for environment in store.environments(run)
@@ -281,9 +281,9 @@ def _compiled(
                 )
     # The last is a problem outside the cells, already reported.
     worst = (EXIT_CANCELLED, EXIT_ENVIRONMENT, EXIT_UNEXPECTED)
-    code = next((one for one in worst if one in codes), 0)
+    code = next((status for status in worst if status in codes), 0)
     return replace(
-        checked, columns=asked_columns, records=found, notes=shown.notes, exit_code=code,
+        checked, columns=asked_columns, records=records, notes=shown.notes, exit_code=code,
         seconds=time.monotonic() - began,
     )  # fmt: skip
 

@@ -94,20 +94,20 @@ def _here() -> tuple[Facts, str]:
 
     By their folders: importlib.metadata takes longer to import.
     """
-    found: dict[str, str] = {}
+    pins: dict[str, str] = {}
     note = ""
     for folder in map(Path, filter(None, sys.path)):
         for path in sorted(folder.glob("*t[or]*-*.dist-info")):
             name, _, version = path.name.removesuffix(".dist-info").partition("-")
             release = _PUBLIC.findall(version)[0]
             if name in ("triton", "torch"):
-                found.setdefault(name, release)
-            elif "triton" in name and "triton" not in found:
+                pins.setdefault(name, release)
+            elif "triton" in name and "triton" not in pins:
                 from crosswarp.compat import vendors
 
                 if about := vendors.about(name.replace("_", "-").lower(), release):
-                    found["triton"], note = release, about
-    return Facts(**found), note
+                    pins["triton"], note = release, about
+    return Facts(**pins), note
 
 
 def _named(text: str) -> str:

@@ -71,12 +71,12 @@ def answers(
         named.target or log.facts.target or here.target,
     )
     hits = _hits(log, index)
-    found = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
-    found += _computed(log, facts, found)
+    made = [*_entries(log, index, hits, facts), *_messages(log, index, hits, facts)]
+    made += _computed(log, facts, made)
     known = why(log.said_first, issues, shims, facts.triton or None)
-    found += from_issues(log, known, found, facts)
-    found += _named(text, log, index, found, facts)
-    return _ordered(_with_followers(found))
+    made += from_issues(log, known, made, facts)
+    made += _named(text, log, index, made, facts)
+    return _ordered(_with_followers(made))
 
 
 # Wordings in the text
@@ -86,15 +86,15 @@ def _hits(log: Log, index: errors.Index) -> list[_Hit]:
     """Returns the wordings that the text contains, without those that a more exact one overlaps."""
     hits: list[_Hit] = []
     for word in log.words:
-        for one, of_source in index.by_word.get(word, ()):
-            if not log.words.issuperset(one.anchors):
+        for wording, of_source in index.by_word.get(word, ()):
+            if not log.words.issuperset(wording.anchors):
                 continue
-            framed = _wants_frame(index, one, of_source)
-            if framed and not log.framed or not _may_stand(log, index, one, of_source):
+            framed = _wants_frame(index, wording, of_source)
+            if framed and not log.framed or not _may_stand(log, index, wording, of_source):
                 continue
-            for number, (start, end) in enumerate(one.find(log.tidy)):
+            for number, (start, end) in enumerate(wording.find(log.tidy)):
                 if not framed or log.framed_in(log.lines[log.at(start)].failure):
-                    hits.append(_Hit(one, start, end, of_source))
+                    hits.append(_Hit(wording, start, end, of_source))
                 if number > MOST:
                     break
     return _exact(hits, index)
@@ -137,7 +137,9 @@ def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
 
     kept: list[_Hit] = []
     for hit in sorted(hits, key=order):
-        over = [at for at, one in enumerate(kept) if hit.start < one.end and one.start < hit.end]
+        over = [
+            at for at, other in enumerate(kept) if hit.start < other.end and other.start < hit.end
+        ]
         if not over:
             kept.append(hit)
         elif hit.of_source and kept[over[0]].source is None and not kept[over[0]].of_source:
@@ -159,7 +161,7 @@ def _entries(log: Log, index: errors.Index, hits: Iterable[_Hit], facts: Facts) 
         if entry.kind == "author" and (written := WRITTEN.search(around)):
             causes = with_author(causes, written[0])
         possible = [cause for cause in causes if cause.share > -1]
-        decided = [one for one in possible if one.share > 0]
+        decided = [cause for cause in possible if cause.share > 0]
         certain = entry.sure and not entry.shared and len(entry.causes) == 1
         if entry.kind == "author" and (log.generated or log.interpreted):
             # Code that inductor writes, or the interpreter runs, is not the author's mistake.
@@ -207,15 +209,15 @@ def _messages(
         yield Answer(line.text, line.number, line.failure, False, message=message, rank=rank)
 
 
-def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answer]:
+def _computed(log: Log, facts: Facts, so_far: Sequence[Answer]) -> Iterator[Answer]:
     """Yields answers of the language table for names and options that only some releases have."""
     computed: dict[int, Answer] = {}
-    for one in found:
-        if one.entry and not one.entry.consequence:
+    for answer in so_far:
+        if answer.entry and not answer.entry.consequence:
             # Of several on a line, the one that nothing from the table precedes.
-            before = computed.get(one.number)
+            before = computed.get(answer.number)
             if not (before and before.entry and (not before.entry.table or before.certain)):
-                computed[one.number] = one
+                computed[answer.number] = answer
     for entry, position in language_answers.entries(log.lines, facts.triton):
         line = log.lines[position]
         if entry.framed and not log.framed_in(line.failure):
@@ -241,17 +243,17 @@ def _computed(log: Log, facts: Facts, found: Sequence[Answer]) -> Iterator[Answe
 
 
 def _named(
-    text: str, log: Log, index: errors.Index, found: Sequence[Answer], facts: Facts
+    text: str, log: Log, index: errors.Index, so_far: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
     """Yields the entry that a title paraphrases, where the text has no known message."""
     if len(errors.words(log.tidy)) > TITLE or not 0 < len(log.lines) <= TITLE_LINES or log.others:
         return
     if any(
-        one.entry
-        and one.entry.kind != "general"
-        or one.known
-        and (one.known.exact or not one.rank[1])
-        for one in found
+        answer.entry
+        and answer.entry.kind != "general"
+        or answer.known
+        and (answer.known.exact or not answer.rank[1])
+        for answer in so_far
     ):
         return
     # The text as given: in a title, `[ROCm]` or `[Windows]` looks like a log's prefix.
@@ -268,35 +270,38 @@ def _named(
             return
 
 
-def _with_followers(found: Sequence[Answer]) -> Iterator[Answer]:
+def _with_followers(every: Sequence[Answer]) -> Iterator[Answer]:
     """Drops general answers (for any exception) of a failure that a specific entry explains."""
     more = {
-        one.failure
-        for one in found
-        if one.entry and one.entry.kind != "general" and not one.entry.wrapper
+        answer.failure
+        for answer in every
+        if answer.entry and answer.entry.kind != "general" and not answer.entry.wrapper
     }
     most = {
-        one.failure
-        for one in found
-        if one.entry and one.entry.kind != "general" and not one.entry.wrapper and not one.doubtful
+        answer.failure
+        for answer in every
+        if answer.entry
+        and answer.entry.kind != "general"
+        and not answer.entry.wrapper
+        and not answer.doubtful
     }
-    for one in found:
-        general = one.entry and one.entry.kind == "general" and one.failure in more
-        wrapper = one.entry and one.entry.wrapper and one.failure in most
+    for each in every:
+        general = each.entry and each.entry.kind == "general" and each.failure in more
+        wrapper = each.entry and each.entry.wrapper and each.failure in most
         if not (general or wrapper):
-            yield one
+            yield each
 
 
-def _ordered(found: Iterable[Answer]) -> list[Answer]:
+def _ordered(every: Iterable[Answer]) -> list[Answer]:
     """By failure, then by rank; an answer that several failures share is given once, at the first."""
     best: dict[tuple[str, str], Answer] = {}
     first: dict[int, int] = {}
-    for one in sorted(found, key=lambda one: (*one.rank[:3], one.failure, *one.rank[3:])):  # type: ignore[type-var]
-        key = (one.id, one.message.text if one.message and not one.entry else "")
+    for answer in sorted(every, key=lambda each: (*each.rank[:3], each.failure, *each.rank[3:])):  # type: ignore[type-var]
+        key = (answer.id, answer.message.text if answer.message and not answer.entry else "")
         if key in best:
-            if one.failure != best[key].failure and one.failure not in best[key].also:
-                best[key] = replace(best[key], also=(*best[key].also, one.failure))
+            if answer.failure != best[key].failure and answer.failure not in best[key].also:
+                best[key] = replace(best[key], also=(*best[key].also, answer.failure))
             continue
-        best[key] = one
-        first.setdefault(one.failure, one.number)
+        best[key] = answer
+        first.setdefault(answer.failure, answer.number)
     return list(best.values())

@@ -86,7 +86,7 @@ def ranked(entry: Entry, text: str, facts: Facts) -> tuple[Ranked, ...]:
             share = _raised(share) if is_one(facts.target, cause.targets) else -5
         ranked.append(Ranked(cause, share, because))
     # Sorted is stable: without evidence they stay as they are written, the likeliest first.
-    return tuple(sorted(ranked, key=lambda one: -one.share))
+    return tuple(sorted(ranked, key=lambda each: -each.share))
 
 
 def with_author(causes: tuple[Ranked, ...], because: str) -> tuple[Ranked, ...]:
@@ -114,4 +114,4 @@ def within(version: str, window: str) -> bool:
 
 
 def is_one(target: str, targets: Sequence[str]) -> bool:
-    return any(fnmatchcase(target, one) for one in targets)
+    return any(fnmatchcase(target, glob) for glob in targets)

@@ -126,11 +126,11 @@ class Log:
 
     @cached_property
     def by_failure(self) -> dict[int, str]:
-        found: dict[int, list[str]] = {}
+        by_number: dict[int, list[str]] = {}
         for line in self.lines:
             # The rank identifies a tensor of another GPU.
-            found.setdefault(line.failure, [line.rank] if line.rank else []).append(line.text)
-        return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in found.items()}
+            by_number.setdefault(line.failure, [line.rank] if line.rank else []).append(line.text)
+        return {number: _ends("\n".join(texts), OF_FAILURE) for number, texts in by_number.items()}
 
     @cached_property
     def _spoken(self) -> str:
@@ -150,13 +150,13 @@ class Log:
     def framed_in(self, failure: int) -> bool:
         """`framed` for one failure, where the log has several tracebacks: text outside them counts for all."""
         if failure not in self._framed:
-            tracebacks = [one for one, text in self.by_failure.items() if TRACEBACK in text]
-            said = [
+            tracebacks = [number for number, text in self.by_failure.items() if TRACEBACK in text]
+            texts = [
                 text
-                for one, text in self.by_failure.items()
-                if len(tracebacks) < 2 or one == failure or one not in tracebacks
+                for other, text in self.by_failure.items()
+                if len(tracebacks) < 2 or other == failure or other not in tracebacks
             ]
-            self._framed[failure] = self.framed and any(map(_has_frame, said))
+            self._framed[failure] = self.framed and any(map(_has_frame, texts))
         return self._framed[failure]
 
     @cached_property
@@ -283,13 +283,13 @@ def _has_frame(text: str) -> bool:
     return bool(FRAME.search(spoken) or LIBRARY.search(spoken))
 
 
-def _without_triton(found: re.Match[str]) -> str:
-    return found[0] if PACKAGE.search(found[0]) else FOLDER.sub("", found[0])
+def _without_triton(match: re.Match[str]) -> str:
+    return match[0] if PACKAGE.search(match[0]) else FOLDER.sub("", match[0])
 
 
-def _one(found: Sequence[str]) -> str:
+def _one(values: Sequence[str]) -> str:
     """The one that all name; "" where they differ."""
-    return found[0] if len(set(found)) == 1 else ""
+    return values[0] if len(set(values)) == 1 else ""
 
 
 def _gpu(text: str) -> str:
@@ -325,7 +325,7 @@ def _lines(text: str) -> Iterator[Line]:
             if (stream, line) in seen and TRACEBACK not in line:
                 continue
             seen.add((stream, line))
-        begins = TRACEBACK in line and not any(one in before.lower() for one in CHAINED)
+        begins = TRACEBACK in line and not any(phrase in before.lower() for phrase in CHAINED)
         if stream not in streams or begins or HEADER.match(line):
             if not (stream in streams and HEADER.match(before)):
                 failures += 1
@@ -396,12 +396,12 @@ def _read(text: str, lines: Sequence[str]) -> list[int]:
     kept: set[int] = set()
     left = MOST_TEXT
     for place in chain(ends, _from_both_ends(strong), _marked(shapes, places)):
-        for one in range(max(0, place - BEFORE), min(len(lines), place + AFTER)):
-            if one not in kept:
-                left -= min(len(lines[one]), LONGEST_LINE)
+        for number in range(max(0, place - BEFORE), min(len(lines), place + AFTER)):
+            if number not in kept:
+                left -= min(len(lines[number]), LONGEST_LINE)
                 if left < 0 or len(kept) >= MOST:
                     return sorted(kept)
-                kept.add(one)
+                kept.add(number)
     return sorted(kept)
 
 
@@ -426,10 +426,10 @@ def _marked(shapes: Sequence[bytes], places: Sequence[int]) -> Iterator[int]:
     def having(some: Iterable[int]) -> Iterator[int]:
         return (place for place in some if any(mark in shapes[place] for mark in marks))
 
-    for one, other in zip(having(places), having(reversed(places))):
-        if one > other:
+    for first, other in zip(having(places), having(reversed(places))):
+        if first > other:
             return
-        yield one
+        yield first
         yield other
 
 

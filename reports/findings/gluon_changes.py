@@ -83,8 +83,8 @@ def changes(table: Table, before: str, version: str) -> Changes | None:
 
 def _public(names: Mapping[str, Name]) -> dict[str, Name]:
     return {
-        name[len(_BELOW) :]: one
-        for name, one in names.items()
+        name[len(_BELOW) :]: entry
+        for name, entry in names.items()
         if name.startswith(_BELOW) and "._" not in name
     }
 
@@ -94,8 +94,8 @@ def _is_type(names: Mapping[str, Name], name: str) -> bool:
 
 
 def _refusal(probed: Mapping[str, str]) -> str:
-    found = [match for text in probed.values() if (match := _REMOVED.search(text))]
-    return found[0].group() if found else ""
+    matches = [match for text in probed.values() if (match := _REMOVED.search(text))]
+    return matches[0].group() if matches else ""
 
 
 def _instead(name: str, new: Mapping[str, Name]) -> str:
@@ -106,10 +106,13 @@ def _instead(name: str, new: Mapping[str, Name]) -> str:
 
 def _of_call(name: str, old: _Parameters, new: _Parameters) -> str:
     """Returns the advice for the refused arguments, or else for the whole call."""
-    found = [f"{name}({one})" for one in old if one not in new] + [name]
-    if any(place is not None and new.get(one, (0,))[0] is None for one, (place, _) in old.items()):
-        found.append(f"{name}()")
-    return next(filter(None, (gluon.instead(_BELOW + one) for one in found)), "")
+    spellings = [f"{name}({parameter})" for parameter in old if parameter not in new] + [name]
+    if any(
+        place is not None and new.get(parameter, (0,))[0] is None
+        for parameter, (place, _) in old.items()
+    ):
+        spellings.append(f"{name}()")
+    return next(filter(None, (gluon.instead(_BELOW + spelling) for spelling in spellings)), "")
 
 
 def _takes(old: _Parameters, new: _Parameters) -> bool:
@@ -128,19 +131,19 @@ def _parameters(api: Api, release: str, name: str) -> _Parameters | None:
     known = api.parameters(release, _BELOW + name)
     if known is None:
         return None
-    found: dict[str, tuple[int | None, bool]] = {}
+    places: dict[str, tuple[int | None, bool]] = {}
     by_name = False
-    for one, default in known.items():
-        if one.startswith("*"):
+    for parameter, default in known.items():
+        if parameter.startswith("*"):
             by_name = True
         else:
-            found[one] = (None if by_name else len(found), bool(default))
-    return found
+            places[parameter] = (None if by_name else len(places), bool(default))
+    return places
 
 
 def _together(each: Iterable[tuple[str, str, str, str]]) -> list[Change]:
     """Returns one change for all names that have the same change and the same last part."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    grouped: dict[tuple[str, ...], list[str]] = {}
     for name, was, now, instead in each:
-        found.setdefault((name.rpartition(".")[2], was, now, instead), []).append(name)
-    return [Change(tuple(names), *key[1:]) for key, names in found.items()]
+        grouped.setdefault((name.rpartition(".")[2], was, now, instead), []).append(name)
+    return [Change(tuple(names), *key[1:]) for key, names in grouped.items()]

@@ -35,27 +35,39 @@ BUILT_IN = re.compile(
 
 
 def from_issues(
-    log: Log, matches: Sequence[Match], found: Sequence[Answer], facts: Facts
+    log: Log, matches: Sequence[Match], answers: Sequence[Answer], facts: Facts
 ) -> Iterator[Answer]:
     """Yields the known issues in the text: exact ones, not in words that others share, before everything else."""
     places = {line.text: line for line in reversed(log.lines)}
     # An entry for any exception does not displace a known issue.
-    found = [one for one in found if one.entry and one.entry.kind != "general"]
-    shared = {one.number for one in found if one.entry and one.entry.shared and not one.entry.table}
-    named = {one.failure for one in found if one.entry and not one.entry.wrapper}
-    foreign = {one.number for one in found if one.entry and one.entry.foreign}
-    explained_lines = {one.number for one in found if one.entry and not one.entry.consequence}
-    explained = {one.failure for one in found if one.entry and not one.entry.consequence}
-    mentioned = {one.failure for one in found}
+    answers = [answer for answer in answers if answer.entry and answer.entry.kind != "general"]
+    shared = {
+        answer.number
+        for answer in answers
+        if answer.entry and answer.entry.shared and not answer.entry.table
+    }
+    named = {answer.failure for answer in answers if answer.entry and not answer.entry.wrapper}
+    foreign = {answer.number for answer in answers if answer.entry and answer.entry.foreign}
+    explained_lines = {
+        answer.number for answer in answers if answer.entry and not answer.entry.consequence
+    }
+    explained = {
+        answer.failure for answer in answers if answer.entry and not answer.entry.consequence
+    }
+    mentioned = {answer.failure for answer in answers}
     # No shim fixes code that inductor generates.
-    generated = {one.number for one in found if one.entry and one.entry.kind == "inductor"}
-    written = {one.failure for one in found if one.entry and one.entry.kind == "inductor"}
+    generated = {
+        answer.number for answer in answers if answer.entry and answer.entry.kind == "inductor"
+    }
+    written = {
+        answer.failure for answer in answers if answer.entry and answer.entry.kind == "inductor"
+    }
     # An entry with the issue among its causes decides.
     weighed = {
-        (one.failure, ranked.cause.issue)
-        for one in found
-        if one.entry and one.entry.shared
-        for ranked in one.causes
+        (answer.failure, ranked.cause.issue)
+        for answer in answers
+        if answer.entry and answer.entry.shared
+        for ranked in answer.causes
     }
     short = len(errors.words(log.tidy)) <= 14
     uncovered = bool(facts.triton) and not within(facts.triton, COVERED)

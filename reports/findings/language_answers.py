@@ -124,7 +124,9 @@ def _of_name(module: str, name: str, triton: str) -> Entry | None:
     else:
         title = f"No release of Triton has {path}"
         why = f"No release from 2.3.1 to 3.9.0 has {path}."
-    other = "; ".join(f"{one} in {_spoken(runs)}" for one, runs in list(elsewhere.items())[:3])
+    other = "; ".join(
+        f"{outcome} in {_spoken(runs)}" for outcome, runs in list(elsewhere.items())[:3]
+    )
     do = f"It is also {other}. " if other else ""
     if have:
         do += f"Install one of {_spoken(have)}, or the release of torch or the library that fits yours. "
@@ -200,13 +202,13 @@ def _every(runs: Sequence[str]) -> bool:
 
 def _minors(runs: Sequence[str]) -> list[str]:
     """The minor releases of `3.0.0..3.4.0`."""
-    found: list[str] = []
+    releases: list[str] = []
     for run in runs:
         first, last = (
             ".".join(end.split(".")[:2]) for end in (run.split("..")[0], run.split("..")[-1])
         )
-        found += ORDER[ORDER.index(first) : ORDER.index(last) + 1]
-    return found
+        releases += ORDER[ORDER.index(first) : ORDER.index(last) + 1]
+    return releases
 
 
 def _spoken(runs: Sequence[str]) -> str:

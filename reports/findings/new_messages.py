@@ -26,16 +26,18 @@ class Changes(NamedTuple):
 
 def changes(package: Path, known: Sequence[Message]) -> Changes:
     """The messages of the Triton in the folder `package`, compared with the newest release of the index."""
-    python = [one for one in known if one.where.endswith(".py")]
+    python = [message for message in known if message.where.endswith(".py")]
     last = newest(python)
     # The index has a text once, whichever files say it.
-    before = {one.text: one.where for one in python if versions.exact(one.last) == last}
+    before = {
+        message.text: message.where for message in python if versions.exact(message.last) == last
+    }
     now = {
         message.text: message.where
         for message in source.messages(package)
         if message.text.strip("{}")
     }
-    ever = {one.text for one in python}
+    ever = {message.text for message in python}
     added = {text: where for text, where in now.items() if text not in ever}
     dropped = {text: where for text, where in before.items() if text not in now}
     pairs = [
@@ -55,7 +57,7 @@ def changes(package: Path, known: Sequence[Message]) -> Changes:
 
 def newest(known: Sequence[Message]) -> Version:
     """Returns the newest release whose Python messages are known."""
-    lasts = {one.last for one in known if one.where.endswith(".py")}
+    lasts = {message.last for message in known if message.where.endswith(".py")}
     return max(map(versions.exact, lasts), default=versions.exact(None))
 
 

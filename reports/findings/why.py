@@ -95,7 +95,7 @@ def why(
         match = Match(issue, by_name.get(issue.shim or ""), exact, round(share, 3), line, inside)
         over = issue.status == "no longer reproduces"
         made.append(((inside is False, over, not exact, -share, -weight, elsewhere, number), match))
-    return [match for _, match in sorted(made, key=lambda one: one[0])]
+    return [match for _, match in sorted(made, key=lambda pair: pair[0])]
 
 
 def _lines(text: str) -> list[str]:
@@ -119,7 +119,7 @@ def _spelled(text: str) -> tuple[str, ...]:
 
 def words_of(text: str) -> list[str]:
     text = _MODULE.sub("triton.language.", text)
-    return [word for found in WORD.findall(text) if (word := found.lower()) not in IDLE]
+    return [word for match in WORD.findall(text) if (word := match.lower()) not in IDLE]
 
 
 def _any(parts: Sequence[str], text: str) -> bool:
@@ -155,16 +155,16 @@ class Finder:
                 self.having[word].add(number)
         self.unread = {
             number
-            for number, one in enumerate(issues)
-            if one.fingerprint and not written_out(one.fingerprint)
+            for number, known in enumerate(issues)
+            if known.fingerprint and not written_out(known.fingerprint)
         }
         # The longest word of each text that a fingerprint stands for: where it is missing, nothing is compiled.
         self.parts = [
             [
                 max(_LETTERS.findall(text), key=len, default="")
-                for text in written_out(one.fingerprint)
+                for text in written_out(known.fingerprint)
             ]
-            for one in issues
+            for known in issues
         ]
         self.weights = {
             word: math.log(1 + len(issues) / len(having)) for word, having in self.having.items()
@@ -191,11 +191,11 @@ class Finder:
         return _Text(number, words_asked, weight, anchors)
 
     def _index(self) -> Mapping[str, list[_Text]]:
-        found: dict[str, list[_Text]] = defaultdict(list)
-        for one in self.texts:
-            for word in one.anchors:
-                found[word].append(one)
-        return found
+        by_word: dict[str, list[_Text]] = defaultdict(list)
+        for text in self.texts:
+            for word in text.anchors:
+                by_word[word].append(text)
+        return by_word
 
     def forget(self) -> None:
         """The lines of another text."""
@@ -237,7 +237,7 @@ class Finder:
                 if hit:
                     # More of the issue's words in that line is the better match of two.
                     mine = (text for text in self.texts if text.issue == number)
-                    shares = [self._weight(one.words & words) / one.weight for one in mine]
+                    shares = [self._weight(text.words & words) / text.weight for text in mine]
                     weight = self._weight(set(words_of(hit[0])))
                     yield number, (True, max(shares, default=1.0), weight, line)
 
@@ -254,28 +254,30 @@ class Finder:
         split = list(map(self._split, lines))
         seen: set[tuple[str, ...]] = set()
         for start in range(len(lines)):
-            wanted = {id(one): one for word in set(split[start]) for one in self.at.get(word, ())}
+            wanted = {
+                id(text): text for word in set(split[start]) for text in self.at.get(word, ())
+            }
             # The rarest word may be in any of the lines that a message was folded into.
             around = slice(max(0, start - _FOLDED + 1), start + _FOLDED)
             if not wanted or (here := (lines[start], *lines[around])) in seen:
                 continue
             seen.add(here)
             near = set().union(*split[around])
-            for one in wanted.values():
-                if not self._may_say_words(one, near):
+            for known in wanted.values():
+                if not self._may_say_words(known, near):
                     continue
-                share = self._weight(one.words & near) / one.weight
-                rarest = self._weight(one.anchors & near) / self._weight(one.anchors)
+                share = self._weight(known.words & near) / known.weight
+                rarest = self._weight(known.anchors & near) / self._weight(known.anchors)
                 if share >= _MOST_OF_IT and rarest >= _MOST_OF_ITS_RAREST:
-                    weight = self._weight(one.words & near)
-                    yield one.issue, (False, min(share, 1.0), weight, lines[start])
+                    weight = self._weight(known.words & near)
+                    yield known.issue, (False, min(share, 1.0), weight, lines[start])
         every = [word for words in split for word in words]
         if len(every) <= _SHORT:
             yield from self._asked(every, " ".join(lines))
 
-    def _may_say_words(self, one: _Text, words: set[str]) -> bool:
-        issue = self.issues[one.issue]
-        return "mismatch" not in one.words or any(k.lower() in words for k in issue.kernels)
+    def _may_say_words(self, text: _Text, words: set[str]) -> bool:
+        issue = self.issues[text.issue]
+        return "mismatch" not in text.words or any(k.lower() in words for k in issue.kernels)
 
     def _asked(
         self, words: Sequence[str], line: str
@@ -287,10 +289,10 @@ class Finder:
         if not usable:
             return
         tally = {word: self.weights.get(word, self.strange) for word in usable}
-        for one in self.texts:
-            common = one.words & usable
+        for text in self.texts:
+            common = text.words & usable
             share = math.fsum(tally[word] for word in common) / math.fsum(tally.values())
             if share >= _ALL_BUT and (common & self.rare or len(common) >= 3):
                 # A match of the whole text ranks above a match of a part.
-                of_it = self._weight(common) / one.weight
-                yield one.issue, (False, share * (0.5 + of_it / 2), self._weight(common), line)
+                of_it = self._weight(common) / text.weight
+                yield text.issue, (False, share * (0.5 + of_it / 2), self._weight(common), line)

@@ -45,10 +45,10 @@ def data() -> dict[str, Any]:
         "names": finder.names,
         "idle": sorted(why.IDLE),
         "language": _language(),
-        "rules": {name: _rule(one) for name, one in _RULES.items()},
+        "rules": {name: _rule(rule) for name, rule in _RULES.items()},
         "marks": list(error_text.MARKS),
         "strong": list(error_text.STRONG),
-        "gpus": [list(one) for one in error_text.GPUS],
+        "gpus": [list(gpu) for gpu in error_text.GPUS],
         "noise": [[*_rule(pattern), to] for pattern, to in fingerprint.NOISE],
         "pipeline": fingerprint.PIPELINE,
         "traceback": error_text.TRACEBACK,
@@ -78,7 +78,7 @@ _RULES = {
     "whyFront": why.FRONT, "word": why.WORD, "assertion": fingerprint.ASSERTION,
     "unreachable": fingerprint.UNREACHABLE_TEXT, "llvmError": fingerprint.LLVM_ERROR, "ptxas": fingerprint.PTXAS,
     "mlirError": fingerprint.MLIR_ERROR, "pass": fingerprint.PASS, "keyword": language_answers.KEYWORD,
-    **{f"missing{n}": one for n, one in enumerate(language_answers.WANTED)},
+    **{f"missing{n}": pattern for n, pattern in enumerate(language_answers.WANTED)},
 }  # fmt: skip
 _LIMITS = {
     "whole": error_text.WHOLE, "lines": error_text.MOST, "text": error_text.MOST_TEXT,
@@ -95,18 +95,19 @@ def _rule(pattern: re.Pattern[str]) -> list[str]:
     return [pattern.pattern, "".join(name for flag, name in flags if pattern.flags & flag)]
 
 
-def _issue(one: known_texts.Known) -> dict[str, Any]:
+def _issue(issue: known_texts.Known) -> dict[str, Any]:
     return {
-        "id": one.id, "title": one.title, "status": one.status, "triton": one.triton, "targets": list(one.targets),
-        "lanes": list(one.lanes), "kernels": list(one.kernels), "fingerprint": one.fingerprint,
-        "links": list(one.links), "fixed_in": one.fixed_in, "workaround": one.workaround, "shim": one.shim,
+        "id": issue.id, "title": issue.title, "status": issue.status, "triton": issue.triton,
+        "targets": list(issue.targets), "lanes": list(issue.lanes), "kernels": list(issue.kernels),
+        "fingerprint": issue.fingerprint,
+        "links": list(issue.links), "fixed_in": issue.fixed_in, "workaround": issue.workaround, "shim": issue.shim,
     }  # fmt: skip
 
 
 def _language() -> dict[str, Any]:
     return {
         "table": language_answers.table_names(),
-        "short": [list(one) for one in language_answers.SHORT],
+        "short": [list(pair) for pair in language_answers.SHORT],
         "order": list(language_answers.ORDER),
         "words": {
             "pairs": language_answers.PAIRS,

@@ -68,10 +68,12 @@ class Checked:
     @property
     def unchecked(self) -> list[Inferred]:
         unknown = {item.kernel for item in self.items if item.reason in UNKNOWN}
-        unknown |= {one.kernel for one in self.unreached}
+        unknown |= {kernel.kernel for kernel in self.unreached}
         ran = {item.kernel for item in self.items if item.ran}
         return [
-            one for one in self.chosen if one.why and one.kernel not in ran or one.kernel in unknown
+            kernel
+            for kernel in self.chosen
+            if kernel.why and kernel.kernel not in ran or kernel.kernel in unknown
         ]
 
     @property
@@ -79,12 +81,12 @@ class Checked:
         """Returns the kernels that a run which was cancelled, or out of time, did not come to on each target."""
         came = {(item.kernel, item.column, item.target) for item in self.items}
         return [
-            one
-            for one in self.chosen
-            if one.signatures
+            kernel
+            for kernel in self.chosen
+            if kernel.signatures
             and any(
-                (one.kernel, column.id, target) not in came
-                and (one.kernel, column.id, "*") not in came
+                (kernel.kernel, column.id, target) not in came
+                and (kernel.kernel, column.id, "*") not in came
                 for column in self.columns
                 for target in self.targets
             )
@@ -93,8 +95,8 @@ class Checked:
     @property
     def absent(self) -> list[str]:
         """Returns the imports of the file that the environments lack and that have no stand-in."""
-        found = [name for record in self.records for name in record.resources.get(LACKING) or ()]
-        return list(dict.fromkeys(found)) if not self.stub else []
+        packages = [name for record in self.records for name in record.resources.get(LACKING) or ()]
+        return list(dict.fromkeys(packages)) if not self.stub else []
 
     @property
     def items(self) -> list[Record]:
@@ -109,24 +111,24 @@ class Checked:
 def signatures(checked: Checked) -> str:
     """Each kernel with its compile-time signature, and where each part of that was read."""
     lines = [fill("", _plain(f"{_shown(checked.path)}: {_kernels(checked)}"))]
-    for one in checked.chosen:
-        name = escape.line(one.kernel, 60)
-        if one.part_of:
-            lines.append(fill("  ", f"{name}: compiled as a part of {', '.join(one.part_of)}"))
-        if one.device:
+    for kernel in checked.chosen:
+        name = escape.line(kernel.kernel, 60)
+        if kernel.part_of:
+            lines.append(fill("  ", f"{name}: compiled as a part of {', '.join(kernel.part_of)}"))
+        if kernel.device:
             lines.append(
                 fill(
                     "  ",
                     f"{name}: a function for kernels; no kernel of the file calls it, so nothing is compiled",
                 )
             )
-        if one.why:
-            names, colon, options = one.why.partition("? : ")
+        if kernel.why:
+            names, colon, options = kernel.why.partition("? : ")
             lines.append(fill("  ", f"{name}: NOT CHECKED: {_plain(names)}"))
             lines += [f"    {escape.line(options, 4 * LONGEST)}"] if colon else []
-        for signature in one.signatures:
-            lines += _signature(name, signature, one.tunes)
-        for lacking in one.lacking:
+        for signature in kernel.signatures:
+            lines += _signature(name, signature, kernel.tunes)
+        for lacking in kernel.lacking:
             lines.append(fill("    ", f"left out: {_plain(lacking)}"))
     return "\n".join(lines)
 
@@ -138,51 +140,56 @@ def _shown(path: Path) -> str:
 
 
 def _kernels(checked: Checked) -> str:
-    count = sum(bool(one.signatures) for one in checked.chosen)
+    count = sum(bool(kernel.signatures) for kernel in checked.chosen)
     every = f"{len(checked.chosen)} {'kernel' if len(checked.chosen) == 1 else 'kernels'}"
     return f"{every}, {count} to be compiled for {', '.join(checked.targets)}"
 
 
-def _signature(name: str, one: Signature, tunes: Sequence[str]) -> list[str]:
-    where = {"given": "given", "declared": "by itself"}.get(one.id, _lines(one.lines))
-    lines = [fill("  ", f"{name}, {where}: {_plain(str(one)) or 'no arguments'}")]
+def _signature(name: str, signature: Signature, tunes: Sequence[str]) -> list[str]:
+    where = {"given": "given", "declared": "by itself"}.get(signature.id, _lines(signature.lines))
+    lines = [fill("  ", f"{name}, {where}: {_plain(str(signature)) or 'no arguments'}")]
     origins: dict[str, list[str]] = {}
-    for argument in one.arguments:
+    for argument in signature.arguments:
         if not argument.assumed:
             origins.setdefault(argument.origin, []).append(argument.name)
-    for option, origin in one.origins.items():
+    for option, origin in signature.origins.items():
         origins.setdefault(origin, []).append(option)
-    if one.left:
-        origins[f"its {' and '.join(tunes) or 'decorators'}"] = list(one.left)
+    if signature.left:
+        origins[f"its {' and '.join(tunes) or 'decorators'}"] = list(signature.left)
     elif "autotune" in tunes:
         origins["its autotune"] = ["launch options"]
     text = "; ".join(f"{', '.join(names)}: {origin}" for origin, names in origins.items())
     if text:
         lines.append(fill("    from  ", _plain(text)))
-    if one.assumed or one.spare:
-        lines += _assumptions(name, one)
-    for argument in one.arguments:
+    if signature.assumed or signature.spare:
+        lines += _assumptions(name, signature)
+    for argument in signature.arguments:
         if argument.others:
             text = f"also {', '.join(argument.others)}, which is not compiled"
             lines.append(fill("    ", _plain(f"{argument.name}: {text}")))
-    lines += [fill("    ", _plain(note)) for note in one.notes]
+    lines += [fill("    ", _plain(note)) for note in signature.notes]
     return lines
 
 
-def _assumptions(name: str, one: Signature) -> list[str]:
+def _assumptions(name: str, signature: Signature) -> list[str]:
     """Returns each assumption about a type, its reason, and the option to paste that sets it."""
     why: dict[str, list[str]] = {}
-    for argument in one.assumed:
+    for argument in signature.assumed:
         why.setdefault(argument.origin, []).append(str(argument).split(":")[0])
-    for argument in one.spare:
+    for argument in signature.spare:
         why.setdefault("unless its decorators give it", []).append(str(argument))
     assumed = "; ".join(f"{', '.join(what)} ({origin})" for origin, what in why.items())
     lines = [fill("    ASSUMED: ", _plain(assumed))]
-    typed = [one for one in one.assumed if one.type != CONSTEXPR]
-    constants = [*[one for one in one.assumed if one.type == CONSTEXPR], *one.spare]
+    typed = [guess for guess in signature.assumed if guess.type != CONSTEXPR]
+    constants = [
+        *[guess for guess in signature.assumed if guess.type == CONSTEXPR],
+        *signature.spare,
+    ]
     options = []
     if typed:
-        types = ",".join(f"{one.name}={'None' if one.type == NONE else one.type}" for one in typed)
+        types = ",".join(
+            f"{guess.name}={'None' if guess.type == NONE else guess.type}" for guess in typed
+        )
         options.append(f"--signature '{name}:{types}'")
     if constants:
         values = ",".join(f"{constant.name}={_written(constant.value)}" for constant in constants)
@@ -223,22 +230,22 @@ def line(records: Sequence[Record], checked: Checked) -> str:
         outcome = "not checked"
     head = f"{'FAILS' if red else 'ok ' if first.outcome == 'pass' else '-  '} {place}: {outcome}, {seconds:.1f} s"
     return "\n".join(
-        [escape.line(head, LONGEST), *(fill("      ", one) for one in _why(records, checked))]
+        [escape.line(head, LONGEST), *(fill("      ", reason) for reason in _why(records, checked))]
     )
 
 
 def _outcomes(by_mode: Mapping[str, Record]) -> str:
-    outcomes = {mode: one.outcome for mode, one in by_mode.items()}
+    outcomes = {mode: record.outcome for mode, record in by_mode.items()}
     if len(set(outcomes.values())) == 1:
         return next(iter(outcomes.values()))
     return ", ".join(f"{outcome} {COMPAT[mode].meaning}" for mode, outcome in outcomes.items())
 
 
-def _case(one: Record, checked: Checked) -> str:
-    several = one.case.startswith("run-") or any(
-        len(kernel.signatures) > 1 for kernel in checked.chosen if kernel.kernel == one.kernel
+def _case(record: Record, checked: Checked) -> str:
+    several = record.case.startswith("run-") or any(
+        len(kernel.signatures) > 1 for kernel in checked.chosen if kernel.kernel == record.kernel
     )
-    return f"{one.kernel} ({one.case})" if several else one.kernel
+    return f"{record.kernel} ({record.case})" if several else record.kernel
 
 
 def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
@@ -274,11 +281,13 @@ def _why(records: Sequence[Record], checked: Checked) -> Iterable[str]:
     place = records[0].resources.get(PLACE)
     attempts = _attempts(records[0], checked)
     if isinstance(place, int) and 0 < place < len(attempts):
-        first = [str(one) for one in attempts[0].assumed]
-        assumed = [str(one) for one in attempts[place].assumed if str(one) not in first]
+        first = [str(argument) for argument in attempts[0].assumed]
+        assumed = [
+            str(argument) for argument in attempts[place].assumed if str(argument) not in first
+        ]
         yield _plain(f"ASSUMED, as it fails with the first assumption: {', '.join(assumed)}")
     elif any(record.red for record in records) and attempts and attempts[0].assumed:
-        assumed = [str(one) for one in attempts[0].assumed]
+        assumed = [str(argument) for argument in attempts[0].assumed]
         yield _plain(f"ASSUMED: {', '.join(assumed)}: see above")
 
 
@@ -297,12 +306,12 @@ def _fault(failed: Record, records: Sequence[Record], checked: Checked) -> Fault
     )
 
 
-def _attempts(one: Record, checked: Checked) -> Sequence[Signature]:
+def _attempts(record: Record, checked: Checked) -> Sequence[Signature]:
     return next(
         (
             signature.attempts
-            for kernel in checked.chosen if kernel.kernel == one.kernel
-            for signature in kernel.signatures if signature.id == one.case
+            for kernel in checked.chosen if kernel.kernel == record.kernel
+            for signature in kernel.signatures if signature.id == record.case
         ),
         (),
     )  # fmt: skip
@@ -332,15 +341,15 @@ def grid(checked: Checked) -> str:
             for target in checked.targets:
                 both = mark(cells.get((column.id, target, kernel, case), ())).split(" → ")
                 # A single mode shows no change.
-                outcomes = [one for one in both if one != ABSENT]
+                outcomes = [outcome for outcome in both if outcome != ABSENT]
                 seen.update(outcomes)
-                signs.append("".join(SIGNS[one] for one in outcomes))
+                signs.append("".join(SIGNS[outcome] for outcome in outcomes))
             shown.append((name, signs))
         table = side_by_side("kernel", checked.targets, shown, _NAME, gap=2)
         lines = [escape.line(column.label, WIDTH), *filter(None, table)]
         parts.append("\n".join(lines))
     if seen:
-        legend = ", ".join(f"{SIGNS[one]} {one}" for one in SIGNS if one in seen)
+        legend = ", ".join(f"{SIGNS[outcome]} {outcome}" for outcome in SIGNS if outcome in seen)
         parts.append(
             fill(
                 "Signs: ", f"{legend}; of two, the first is without compat and the second with it."
@@ -366,7 +375,7 @@ def ending(checked: Checked) -> str:
         # One line, for who pastes it.
         missing = f"your environment: not checked as it is imported: {pip(checked.absent)}\n"
     cases = {(item.column, item.target, item.kernel, item.case) for item in checked.items}
-    red = {(one.column, one.target, one.kernel, one.case) for one in checked.red}
+    red = {(record.column, record.target, record.kernel, record.case) for record in checked.red}
     fixed = sum(_is_fixed(checked, case) for case in red)
     sentence = f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} in {checked.seconds:.0f} s: "
     sentence += f"{len(red)} failed" if red else "none failed"
@@ -382,7 +391,7 @@ def ending(checked: Checked) -> str:
     if unsupported:
         sentence += f", {unsupported} for targets that the Triton has not"
     if checked.unchecked:
-        names = ", ".join(escape.line(one.kernel, 60) for one in checked.unchecked)
+        names = ", ".join(escape.line(kernel.kernel, 60) for kernel in checked.unchecked)
         why = "not reached, or above is why" if checked.unreached else "above is why"
         sentence += f". Not checked: {names} ({why}; --kernels chooses)"
     if checked.exit_code == EXIT_CANCELLED:
@@ -393,12 +402,12 @@ def ending(checked: Checked) -> str:
 
 
 def _is_fixed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
-    found = [
+    outcomes = [
         item.outcome
         for item in checked.items
         if item.mode == "shimmed" and (item.column, item.target, item.kernel, item.case) == case
     ]
-    return found == ["pass"]
+    return outcomes == ["pass"]
 
 
 def as_json(checked: Checked) -> str:
@@ -409,7 +418,7 @@ def as_json(checked: Checked) -> str:
             "file": str(checked.path),
             "targets": list(checked.targets),
             "modes": list(checked.modes),
-            "kernels": [_kernel_json(one) for one in checked.chosen],
+            "kernels": [_kernel_json(kernel) for kernel in checked.chosen],
             "columns": [
                 {"id": column.id, "label": column.label, "versions": {k: str(v) for k, v in column.versions.items()}}
                 for column in checked.columns
@@ -433,14 +442,14 @@ def as_json(checked: Checked) -> str:
     )  # fmt: skip
 
 
-def _kernel_json(one: Inferred) -> dict[str, Any]:
+def _kernel_json(kernel: Inferred) -> dict[str, Any]:
     return {
-        "name": one.kernel,
-        "line": one.line,
-        "not_checked": one.why,
-        "part_of": list(one.part_of),
-        "device": one.device,
-        "left_out": list(one.lacking),
+        "name": kernel.kernel,
+        "line": kernel.line,
+        "not_checked": kernel.why,
+        "part_of": list(kernel.part_of),
+        "device": kernel.device,
+        "left_out": list(kernel.lacking),
         "signatures": [
             {
                 "id": signature.id,
@@ -457,6 +466,6 @@ def _kernel_json(one: Inferred) -> dict[str, Any]:
                 "by_decorators": list(signature.left),
                 "notes": list(signature.notes),
             }
-            for signature in one.signatures
+            for signature in kernel.signatures
         ],
     }  # fmt: skip

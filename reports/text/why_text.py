@@ -96,7 +96,7 @@ def terminal(answers: Sequence[Answer], triton: str | None, build: str = "") -> 
     if not answers:
         return nothing() + last
     shown = _chosen(answers)
-    several = len({one.failure for one in shown}) > 1
+    several = len({each.failure for each in shown}) > 1
     parts = [_overview(shown)] if several else []
     for number, answer in enumerate(shown, 1):
         parts.append(_spoken(number, answer, triton, several))
@@ -110,14 +110,18 @@ def terminal(answers: Sequence[Answer], triton: str | None, build: str = "") -> 
 def _overview(shown: Sequence[Answer]) -> str:
     """A log's failures, a line or two each with its likeliest answer, and the lines that fix all that compat can."""
     first: dict[int, Answer] = {}
-    for one in shown:
-        first.setdefault(one.failure, one)
+    for answer in shown:
+        first.setdefault(answer.failure, answer)
     lines = [f"{len(first)} failures, the likeliest cause of each:"]
-    for failure, one in sorted(first.items()):
-        sure = "" if one.certain or one.known and one.fits else " (several causes)"
+    for failure, reason in sorted(first.items()):
+        sure = "" if reason.certain or reason.known and reason.fits else " (several causes)"
         # An affected range says which releases a pin must leave out.
-        span = f" Triton {one.known.issue.triton}" if one.known and one.known.issue.triton else ""
-        text = f"line {one.number}: {title(one)} [{one.id}]{span}{sure}"
+        span = (
+            f" Triton {reason.known.issue.triton}"
+            if reason.known and reason.known.issue.triton
+            else ""
+        )
+        text = f"line {reason.number}: {title(reason)} [{reason.id}]{span}{sure}"
         lines.append(fill(f"   {failure + 1}  ", escape.line(text, 400)))
     return "\n".join(lines) + (f"\n\n{_for_all(shown)}" if _offered(shown) else "")
 
@@ -130,8 +134,8 @@ def _for_all(shown: Sequence[Answer]) -> str:
 def _chosen(answers: Sequence[Answer]) -> list[Answer]:
     """The first of each failure, then the others of the first."""
     first: dict[int, Answer] = {}
-    for one in answers:
-        first.setdefault(one.failure, one)
+    for other in answers:
+        first.setdefault(other.failure, other)
     leading = sorted(first.values(), key=answers.index)[:_SHOWN]
     rest = [answer for answer in answers if answer not in leading]
     return sorted([*leading, *rest[: _SHOWN - len(leading)]], key=answers.index)
@@ -233,7 +237,7 @@ def title(answer: Answer) -> str:
 
 def of_source(message: Message) -> str:
     """Which releases say a message, when, and in which file."""
-    first, last = (".".join(one.split(".")[:2]) for one in (message.first, message.last))
+    first, last = (".".join(version.split(".")[:2]) for version in (message.first, message.last))
     span = first if first == last else f"{first} to {last}"
     when = f" where `{message.condition}`" if message.condition else ""
     return f"Triton {span} says this{when}: {message.where} ({message.exception})"
@@ -263,8 +267,8 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
     shown = shown_causes(answer)
     alone = answer.certain or len(shown) == 1
-    for place, one in enumerate(shown, 1):
-        yield from _of_cause(one, "" if alone else f"{place}) ")
+    for place, ranked in enumerate(shown, 1):
+        yield from _of_cause(ranked, "" if alone else f"{place}) ")
     if not alone and entry.ask:
         yield _fact("decide", entry.ask)
     if entry.links:
@@ -275,7 +279,7 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
     if answer.message:
         yield _fact("source", of_source(answer.message))
     bad, good = entry.bad.splitlines(), entry.good.splitlines()
-    if differ := [(one, other) for one, other in zip(bad, good) if one != other]:
+    if differ := [(was, other) for was, other in zip(bad, good) if was != other]:
         yield _fact("not", differ[0][0])
         yield _fact("but", differ[0][1])
 
@@ -284,18 +288,18 @@ def shown_causes(answer: Answer) -> list[Ranked]:
     """The causes that a terminal shows: the one, or the likeliest of those that it can be here."""
     possible = [cause for cause in answer.causes if cause.share > -1] or list(answer.causes)
     # The others need evidence, and there is none.
-    open_ = sum(one.share >= 0 for one in possible)
+    open_ = sum(cause.share >= 0 for cause in possible)
     return possible[: 1 if answer.certain else min(max(open_, _LEAST_CAUSES), _CAUSES)]
 
 
-def _of_cause(one: Ranked, number: str) -> Iterator[str]:
-    evidence = f" (here: {escape.line(one.because, 60)})" if one.because else ""
-    yield _fact("cause", f"{number}{one.cause.why}{evidence}")
-    yield _fact("do", one.cause.do)
-    for line in one.cause.code.splitlines():
+def _of_cause(ranked: Ranked, number: str) -> Iterator[str]:
+    evidence = f" (here: {escape.line(ranked.because, 60)})" if ranked.because else ""
+    yield _fact("cause", f"{number}{ranked.cause.why}{evidence}")
+    yield _fact("do", ranked.cause.do)
+    for line in ranked.cause.code.splitlines():
         yield f"            {line}"
-    if one.cause.issue:
-        yield _fact("issue", f"crosswarp why {one.cause.issue}")
+    if ranked.cause.issue:
+        yield _fact("issue", f"crosswarp why {ranked.cause.issue}")
 
 
 def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]:
