@@ -228,7 +228,7 @@ def test_a_plan_is_made_once_and_read_by_the_others(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("planned", "ended", "jobs", "few"),
+    ("planned", "begun", "jobs", "few"),
     [
         (40, 30, 2, False),
         (40, 35, 2, False),
@@ -238,15 +238,16 @@ def test_a_plan_is_made_once_and_read_by_the_others(tmp_path, monkeypatch):
         (3, 0, 2, True),
     ],
 )
-def test_so_few_items_are_left_that_the_next_lane_begins(tmp_path, planned, ended, jobs, few):
+def test_so_few_items_are_left_that_the_next_lane_begins(tmp_path, planned, begun, jobs, few):
     spec = AskedSuite(records=str(tmp_path / "records"), jobs=jobs)
-    assert not specification.few_left(spec, "compile") and specification.done(spec, "compile") == 0
+    assert not specification.few_left(spec, "compile") and not specification.begun(spec, "compile")
     specification.plan_of(spec, "compile").write_text(json.dumps({"items": [0] * planned}))
-    for _ in range(ended):
-        specification.one_more_done(spec, "compile")
-    assert specification.done(spec, "compile") == ended
+    for place in range(begun):
+        specification.begin(spec, "compile", place)
+    assert specification.begun(spec, "compile") == set(range(begun))
     assert specification.few_left(spec, "compile") is few
-    assert specification.done(spec, "emulate") == 0 and not specification.few_left(spec, "emulate")
+    assert not specification.begun(spec, "emulate")
+    assert not specification.few_left(spec, "emulate")
 
 
 def test_the_variables_of_a_process_that_compiles(tmp_path):
