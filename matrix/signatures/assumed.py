@@ -129,7 +129,11 @@ class Assuming:
         self._dtype = dtype
         self.uses = uses(source, kernel)
         self._tested = _tested(kernel)
-        sized = [one for one in kernel.parameters if one.constexpr and self._is_size(one.name)]
+        sized = [
+            parameter
+            for parameter in kernel.parameters
+            if parameter.constexpr and self._is_size(parameter.name)
+        ]
         self._size = _SIZES_BY_AXES.get(_axes(kernel), _DEFAULT_SIZE)
         if len(sized) <= 1:
             self._size = _ONE_AXIS
@@ -153,7 +157,7 @@ class Assuming:
     def element(self, name: str, other: Assumption) -> tuple[str, str]:
         """The type of a pointer's elements, and why."""
         use = self.uses.get(name, Use())
-        loaded = {one[len(LOADED) :] for one in use.facts if one.startswith(LOADED)}
+        loaded = {fact[len(LOADED) :] for fact in use.facts if fact.startswith(LOADED)}
         if TABLE in loaded:
             return "i64", "the kernel loads addresses through it"
         if BYTES in loaded or HALVES in loaded:
@@ -205,7 +209,7 @@ class Assuming:
     def is_pointer(self, name: str) -> bool:
         use = self.uses.get(name, Use())
         return bool(use.facts & {POINTER, DESCRIPTOR}) or any(
-            one.startswith(LOADED) for one in use.facts
+            fact.startswith(LOADED) for fact in use.facts
         )
 
     def takes_blocks(self) -> bool:
@@ -344,14 +348,14 @@ class Assuming:
             and isinstance(node.func, ast.Name)
             and node.func.id == name
         }
-        for one in self._source.kernels:
+        for kernel in self._source.kernels:
             if (
-                one.name != self._kernel.name
-                and not one.within
-                and len(one.parameters) in passed
-                and one.returns
+                kernel.name != self._kernel.name
+                and not kernel.within
+                and len(kernel.parameters) in passed
+                and kernel.returns
             ):
-                return {"name": one.name}, "a function of the file that can be called so"
+                return {"name": kernel.name}, "a function of the file that can be called so"
         return None
 
 
@@ -365,7 +369,10 @@ def _tested(kernel: Kernel) -> set[str]:
         and isinstance(node.left, ast.Subscript)
         and isinstance(node.left.slice, ast.Constant)
         and isinstance(node.left.slice.value, str)
-        and any(isinstance(one, ast.Constant) and one.value is None for one in node.comparators)
+        and any(
+            isinstance(compared, ast.Constant) and compared.value is None
+            for compared in node.comparators
+        )
     }
 
 
@@ -377,7 +384,10 @@ def _axes(kernel: Kernel) -> int:
             for node in ast.walk(kernel.node)
             if isinstance(node, ast.Subscript)
             and isinstance(node.slice, ast.Tuple)
-            and any(isinstance(one, ast.Constant) and one.value is None for one in node.slice.elts)
+            and any(
+                isinstance(element, ast.Constant) and element.value is None
+                for element in node.slice.elts
+            )
         ),
         default=0,
     )
@@ -390,7 +400,7 @@ def _is_whole(name: str, use: Use) -> bool:
 
 def _pieces(name: str, use: Use) -> tuple[dict[str, Any], str] | None:
     """The tuple of a kernel that takes its numbers apart: strides or sizes. Nothing is assumed for one of pointers."""
-    if use.facts & {POINTER, DESCRIPTOR} or any(one.startswith(LOADED) for one in use.facts):
+    if use.facts & {POINTER, DESCRIPTOR} or any(fact.startswith(LOADED) for fact in use.facts):
         return None
     last = 1 if "stride" in name.lower() else _DEFAULT_SIZE
     elements = use.elements or use.beside or _TWO_AXES
@@ -406,11 +416,11 @@ def torch_name(element: str) -> str:
 
 def _written(source: Source) -> Mapping[str, tuple[int, int]]:
     """By name, an integer that the file gives it somewhere (assigned, a default, a keyword, a key), and its line."""
-    found: dict[str, tuple[int, int]] = {}
+    constants: dict[str, tuple[int, int]] = {}
 
     def note(name: str | None, node: ast.expr | None) -> None:
         if name and isinstance(node, ast.Constant) and type(node.value) is int and node.value > 0:
-            found.setdefault(name, (node.value, node.lineno))
+            constants.setdefault(name, (node.value, node.lineno))
 
     for node in ast.walk(source.tree):
         if (
@@ -436,4 +446,4 @@ def _written(source: Source) -> Mapping[str, tuple[int, int]]:
                 *zip(node.args.kwonlyargs, node.args.kw_defaults),
             ]:
                 note(argument.arg, default)
-    return found
+    return constants

@@ -73,20 +73,20 @@ class _Inference:
         self._assuming = Assuming(source, kernel, dtype)
         self._given: dict[str, Argument] = {}
         self._wrong = ""
-        for one in signatures:
-            if one.of(kernel.name):
-                self._take(one)
+        for signature in signatures:
+            if signature.of(kernel.name):
+                self._take(signature)
         self._constants: dict[str, Any] = {}
-        for one in constexprs:
-            if one.of(kernel.name):
-                self._constants.update(one.names)
+        for constexpr in constexprs:
+            if constexpr.of(kernel.name):
+                self._constants.update(constexpr.names)
 
     def inferred(self, launches: Sequence[Launch], called: Sequence[str]) -> Inferred:
         kernel = self._kernel
         plain = Inferred(
             kernel.name,
             kernel.line,
-            tuple(one.name for one in kernel.parameters),
+            tuple(parameter.name for parameter in kernel.parameters),
             tunes=kernel.tunes,
         )
         if self._wrong:
@@ -98,28 +98,30 @@ class _Inference:
             return replace(plain, device=True)
         if self._given and not any(self._lacking(launch) == [] for launch in launches):
             launches = ()
-        found: list[Signature] = []
+        signatures: list[Signature] = []
         lacking: list[str] = []
         for launch in launches or (None,):
             signature, lacks = self._attempts(launch)
             if lacks:
                 lacking.append(self._sentence(launch, signature, lacks))
                 continue
-            same = next((one for one in found if one.program == signature.program), None)
+            same = next(
+                (earlier for earlier in signatures if earlier.program == signature.program), None
+            )
             if same is None:
-                found.append(signature)
+                signatures.append(signature)
             elif launch is not None:
-                at = found.index(same)
-                found[at] = replace(same, lines=(*same.lines, launch.line))
-        found = _distinct(found)
-        if not found:
+                at = signatures.index(same)
+                signatures[at] = replace(same, lines=(*same.lines, launch.line))
+        signatures = _distinct(signatures)
+        if not signatures:
             return replace(plain, why=lacking[0])
-        return replace(plain, signatures=tuple(found), lacking=tuple(lacking))
+        return replace(plain, signatures=tuple(signatures), lacking=tuple(lacking))
 
     def _take(self, given: Given) -> None:
-        open_ = [one for one in self._kernel.parameters if not one.constexpr]
+        open_ = [free for free in self._kernel.parameters if not free.constexpr]
         if given.places and len(given.places) != len(open_):
-            names = ", ".join(one.name for one in open_)
+            names = ", ".join(free.name for free in open_)
             self._wrong = (
                 f'--signature "{given.text}" has {len(given.places)} types, and it has {len(open_)} parameters that '
                 f"are no constexpr: {names}. Give one for each, or name them: {open_[0].name if open_ else 'x'}=*fp32."
@@ -128,10 +130,10 @@ class _Inference:
         for parameter, argument in zip(open_, given.places):
             self._given[parameter.name] = replace(argument, name=parameter.name)
         for name, argument in given.names.items():
-            if name not in [one.name for one in open_]:
+            if name not in [free.name for free in open_]:
                 self._wrong = (
                     f'--signature "{given.text}": {name} is no parameter of it that is typed. There are: '
-                    f"{', '.join(one.name for one in open_)}; a constexpr is given by --constexpr."
+                    f"{', '.join(free.name for free in open_)}; a constexpr is given by --constexpr."
                 )
                 return
             self._given[name] = argument
@@ -144,15 +146,15 @@ class _Inference:
         first, lacks = self._signature(launch)
         if lacks or not (first.assumed or first.spare):
             return first, lacks
-        found = [first]
+        distinct = [first]
         integers = any(
-            one.value in _INTEGERS for one in first.arguments if not one.assumed
+            argument.value in _INTEGERS for argument in first.arguments if not argument.assumed
         ) or _computes_in_bytes(self._source)
-        for one in assumptions(self._dtype, integers):
-            other, _ = self._signature(launch, one)
-            if all(known.program != other.program for known in found):
-                found.append(other)
-        return replace(first, others=tuple(found[1:_MOST_ATTEMPTS])), lacks
+        for assumption in assumptions(self._dtype, integers):
+            other, _ = self._signature(launch, assumption)
+            if all(known.program != other.program for known in distinct):
+                distinct.append(other)
+        return replace(first, others=tuple(distinct[1:_MOST_ATTEMPTS])), lacks
 
     def _signature(
         self, launch: Launch | None, other: Assumption = _FIRST
@@ -184,12 +186,12 @@ class _Inference:
         else:
             identifier, positional = f"line-{launch.line}", launch.positional
         # By place as far as the launch goes, and as far as nothing is left out between.
-        names = [one.name for one in kernel.parameters]
+        names = [declared.name for declared in kernel.parameters]
         leading = 0
         while leading < len(arguments) and arguments[leading].name == names[leading]:
             leading += 1
         if launch is None:
-            plain = [one.constexpr for one in kernel.parameters]
+            plain = [declared.constexpr for declared in kernel.parameters]
             positional = plain.index(True) if True in plain else len(plain)
         signature = Signature(
             identifier, tuple(arguments), min(positional, leading), tuple(left), options, origins,
@@ -352,7 +354,7 @@ class _Inference:
             origins[name] = f"the launch at line {launch.line}"
             if kind.others:
                 notes.append(f"{name} is also {', '.join(kind.others)}")
-        names = [one.name for one in self._kernel.parameters]
+        names = [parameter.name for parameter in self._kernel.parameters]
         for name, given in self._constants.items():
             if name not in names:
                 options[name], origins[name] = given, "--constexpr"
@@ -361,16 +363,23 @@ class _Inference:
     def _is_refused(self, word: str) -> bool:
         """Whether a launch's word is surely neither an option of Triton's nor read by a decorator of the file's."""
         decorators = self._kernel.node.decorator_list
-        functions = [one.func if isinstance(one, ast.Call) else one for one in decorators]
-        own = all(self._source.full(one).startswith("triton.") for one in functions)
+        functions = [
+            decorator.func if isinstance(decorator, ast.Call) else decorator
+            for decorator in decorators
+        ]
+        own = all(self._source.full(function).startswith("triton.") for function in functions)
         return own and bool(functions) and not word.islower()
 
-    def _sentence(self, launch: Launch | None, found: Signature, lacks: Sequence[str]) -> str:
+    def _sentence(self, launch: Launch | None, signature: Signature, lacks: Sequence[str]) -> str:
         """A sentence about the unknown arguments, and options for them, with the known ones filled in."""
         kernel = self._kernel
-        by_name = {one.name: one for one in found.arguments}
-        constants = [one.name for one in kernel.parameters if one.constexpr and one.name in lacks]
-        numbers = [one for one in kernel.parameters if not one.constexpr]
+        by_name = {argument.name: argument for argument in signature.arguments}
+        constants = [
+            parameter.name
+            for parameter in kernel.parameters
+            if parameter.constexpr and parameter.name in lacks
+        ]
+        numbers = [parameter for parameter in kernel.parameters if not parameter.constexpr]
         if launch is None:
             sentence = (
                 f"the file launches it nowhere, and nothing can be assumed for {', '.join(lacks)}"
@@ -384,8 +393,11 @@ class _Inference:
         if launch and launch.starred:
             sentence += " (it passes *args or **kwargs)"
         hints = []
-        if any(one.name in lacks for one in numbers):
-            types = [_written(by_name[one.name]) if one.name in by_name else "?" for one in numbers]
+        if any(declared.name in lacks for declared in numbers):
+            types = [
+                _written(by_name[declared.name]) if declared.name in by_name else "?"
+                for declared in numbers
+            ]
             hints.append(f"--signature '{kernel.name}:{','.join(types)}'")
         if constants:
             hints.append(
@@ -431,8 +443,8 @@ def _encoded(kind: Kind, dtype: str = "", size: int = 0) -> dict[str, Any] | Non
         return {"dtype": names[str(kind.value)]}
     if kind.what == "function":
         return {"name": kind.value}
-    if kind.what == "tuple" and all(one.what == "value" for one in kind.value):
-        return {"value": [one.value for one in kind.value]}
+    if kind.what == "tuple" and all(element.what == "value" for element in kind.value):
+        return {"value": [element.value for element in kind.value]}
     return _call(kind.value, dtype, size) if kind.what == "made" else None
 
 
@@ -447,7 +459,7 @@ def _call(call: Call, dtype: str, size: int) -> dict[str, Any] | None:
     }
     if not all(given.values()):
         return None
-    words = {name: one for name, one in given.items() if isinstance(name, str)}
+    words = {name: word for name, word in given.items() if isinstance(name, str)}
     return {
         "made": call.of,
         "arguments": list(given.values())[: len(call.arguments)],
@@ -462,16 +474,16 @@ def _passed(kind: Kind, dtype: str, block: Kind, size: int) -> dict[str, Any] | 
         element = kind.dtype or dtype
         return {"tensor": element, "sizes": sizes} if element and isinstance(sizes, list) else None
     if kind.what == "tuple":
-        found = _plain(kind, size)
-        return None if found is None else {"value": found}
+        plain = _plain(kind, size)
+        return None if plain is None else {"value": plain}
     return _encoded(kind, dtype, size)
 
 
 def _plain(kind: Kind, size: int = 0) -> Any:
     """The numbers of a list of lists; None where one of them is neither known nor assumed to be of that size."""
     if kind.what == "tuple":
-        found = [_plain(one, size) for one in kind.value]
-        return None if None in found else found
+        elements = [_plain(element, size) for element in kind.value]
+        return None if None in elements else elements
     if kind.what == "int" and size:
         return size
     return kind.value if kind.what == "value" and number(kind) else None
@@ -483,14 +495,16 @@ def _lacks_dtype(kind: Kind) -> bool:
     return kind.what == "tensor" and not kind.dtype
 
 
-def _distinct(found: Sequence[Signature]) -> list[Signature]:
+def _distinct(signatures: Sequence[Signature]) -> list[Signature]:
     """Two launches on one line are two cases."""
     distinct: list[Signature] = []
     counts: dict[str, int] = {}
-    for one in found:
-        counts[one.id] = counts.get(one.id, 0) + 1
+    for signature in signatures:
+        counts[signature.id] = counts.get(signature.id, 0) + 1
         distinct.append(
-            one if counts[one.id] == 1 else replace(one, id=f"{one.id}-{counts[one.id]}")
+            signature
+            if counts[signature.id] == 1
+            else replace(signature, id=f"{signature.id}-{counts[signature.id]}")
         )
     return distinct
 

@@ -129,8 +129,8 @@ def install(names: Sequence[str]) -> None:
 
 def stand_before(name: str) -> None:
     """Stand in for a package that is there, but cannot be imported."""
-    for one in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
-        del sys.modules[one]
+    for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[loaded]
     sys.meta_path.insert(0, _Finder([name]))
 
 
@@ -166,8 +166,8 @@ def lacking(error: Optional[BaseException]) -> str:
         return RELATIVE
     if isinstance(error, ModuleNotFoundError):
         return name
-    found = re.search(r"cannot import name '(\w+)'", text)
-    return f"{name}:{found[1]}" if found and name else ""
+    match = re.search(r"cannot import name '(\w+)'", text)
+    return f"{name}:{match[1]}" if match and name else ""
 
 
 def never_replaced(error: Optional[BaseException]) -> bool:
@@ -193,8 +193,8 @@ def library(error: Optional[BaseException]) -> str:
     """Return the shared library that an import did not find; empty if that is not its cause."""
     if not isinstance(error, (ImportError, OSError)):
         return ""
-    found = re.match(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", text_of(error))
-    return found[1] if found else ""
+    match = re.match(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", text_of(error))
+    return match[1] if match else ""
 
 
 def called() -> List[str]:
@@ -208,14 +208,14 @@ def be_true() -> None:
     _true = True
 
 
-def grow(names: List[str], one: str) -> None:
+def grow(names: List[str], name: str) -> None:
     """Stand in for `one` as well."""
-    names.append(one)
-    _attribute(one)
+    names.append(name)
+    _attribute(name)
 
 
-def _attribute(one: str) -> None:
-    module, colon, name = one.partition(":")
+def _attribute(spelled: str) -> None:
+    module, colon, name = spelled.partition(":")
     if colon and module in sys.modules:
         setattr(sys.modules[module], name, StandIn(f"{module}.{name}"))
 
@@ -239,15 +239,15 @@ def _used(thing: Any, seen: Set[int]) -> str:
         spec = attribute(value, "__spec__")
         if type(attribute(spec, "loader")) is _Finder:
             return name
-        if attribute(value, "fn") is not None and (found := _used(value, seen)):
-            return found
+        if attribute(value, "fn") is not None and (below := _used(value, seen)):
+            return below
     return ""
 
 
 def pip(names: Sequence[str]) -> str:
     """Return a short hint on how to supply the missing modules."""
-    modules = (one.partition(":")[0].split(".")[0] for one in names if one != RELATIVE)
-    packages = list(dict.fromkeys(INSTALLED_AS.get(one, one) for one in modules))
+    modules = (name.partition(":")[0].split(".")[0] for name in names if name != RELATIVE)
+    packages = list(dict.fromkeys(INSTALLED_AS.get(module, module) for module in modules))
     advice = [f"pip install {' '.join(packages)}"] if packages else []
     if RELATIVE in names:
         advice.append("check the file where its package is")

@@ -54,7 +54,7 @@ def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> Non
     def one(turned: str) -> Any:
         configs: List[List[str]] = []
         forcing.begin(turned)
-        verdict = runner.run(item, spec, lambda name, one, _: configs.append([name, one.outcome]))
+        verdict = runner.run(item, spec, lambda name, each, _: configs.append([name, each.outcome]))
         reached = forcing.reached()
         _answer(item, turned, verdict, reached, _launched(verdict, configs), out)
         return verdict, reached
@@ -71,12 +71,12 @@ def _launched(verdict: Verdict, configs: List[List[str]]) -> str:
     """Return a digest of the compiled and launched kernels, with a tuning's configurations; empty if there are none."""
     launches = [
         {
-            **one,
+            **launch,
             **dict.fromkeys(("compile_seconds", "processor_seconds", "stage_seconds", "pace_ms")),
         }
-        for one in verdict.resources.get("launches") or ()
+        for launch in verdict.resources.get("launches") or ()
     ]
-    tuned = sorted(one for one in configs if one[0])
+    tuned = sorted(config for config in configs if config[0])
     if not (launches or tuned):
         return ""
     content = json.dumps(clean([launches, tuned]), sort_keys=True)

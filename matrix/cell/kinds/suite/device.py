@@ -92,32 +92,32 @@ def copy_bandwidth(cache: Path, alone: bool = True) -> float:
     name = torch.cuda.get_device_name()
     # A work folder may be carried from one GPU to another, and each has its own.
     stored = cache / f"copy-bandwidth-{hashlib.sha256(name.encode()).hexdigest()[:8]}.json"
-    found = _stored(stored, name)
-    if found is not None:
-        return found
+    rate = _stored(stored, name)
+    if rate is not None:
+        return rate
     source = torch.empty(_COPIED, dtype=torch.float32, device="cuda")
     target = torch.empty_like(source)
     spent = timed(lambda: target.copy_(source))["median"] / 1000
-    found = 2 * source.numel() * source.element_size() / spent
+    rate = 2 * source.numel() * source.element_size() / spent
     if alone:
         cache.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=cache)
         with os.fdopen(handle, "w") as stream:
-            json.dump({"gpu": name, "bytes_per_second": found}, stream)
+            json.dump({"gpu": name, "bytes_per_second": rate}, stream)
         os.replace(partial, stored)
-    return found
+    return rate
 
 
 def _stored(path: Path, gpu: str) -> Optional[float]:
     """Return the stored bytes per second of this GPU; None if the file lacks it, and it must be measured again."""
     try:
         document = json.loads(path.read_text("utf-8"))
-        found = document["bytes_per_second"] if document["gpu"] == gpu else None
+        rate = document["bytes_per_second"] if document["gpu"] == gpu else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if isinstance(found, bool) or not isinstance(found, (int, float)):
+    if isinstance(rate, bool) or not isinstance(rate, (int, float)):
         return None
-    return float(found) if 0 < found < _IMPOSSIBLE else None
+    return float(rate) if 0 < rate < _IMPOSSIBLE else None
 
 
 def measured(
@@ -132,8 +132,8 @@ def measured(
     data. Do not compare times measured beside other jobs on the same GPU (`alone` is false).
     """
     moved = traffic(inputs, launch())
-    found: Dict[str, Any] = timed(launch)
-    found["bytes"] = moved
-    found["of_copy"] = moved / (found["median"] / 1000) / copy_bandwidth(cache, alone)
-    found["alone"] = alone
-    return found
+    times: Dict[str, Any] = timed(launch)
+    times["bytes"] = moved
+    times["of_copy"] = moved / (times["median"] / 1000) / copy_bandwidth(cache, alone)
+    times["alone"] = alone
+    return times

@@ -161,9 +161,9 @@ def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[C
 
 
 def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
-    found = versions.found()
+    installed = versions.found()
     shims = [shim.name for shim in compat.active()]
-    lack = language.lack(kernel.features(case), found["triton"], item.target, shims)
+    lack = language.lack(kernel.features(case), installed["triton"], item.target, shims)
     if lack is not None:
         return Verdict("unsupported", reason="language", message=lack.why, phase=item.lane)
     for name in sorted(kernel.features(case) & set(kernel.probes)):
@@ -173,7 +173,7 @@ def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
             return Verdict("unsupported", reason="feature", message=message, phase=item.lane)
     if item.lane != "interpret":
         return None
-    gap = oracle.gap(kernel.features(case), found["triton"], found["numpy"], shims)
+    gap = oracle.gap(kernel.features(case), installed["triton"], installed["numpy"], shims)
     return (
         None
         if gap is None
@@ -243,9 +243,9 @@ def _emulated(
     if machine.failed is not None:
         verdict = replace(machine.failed, resources=verdict.resources)
     elif verdict.outcome == "pass" and machine.handed_out:
-        found = emulate.in_other_orders(machine, compared[0], again)
-        if found is not None:
-            verdict = replace(found, resources=verdict.resources)
+        failed = emulate.in_other_orders(machine, compared[0], again)
+        if failed is not None:
+            verdict = replace(failed, resources=verdict.resources)
     verdict.resources.update(executed)
     if of_rows and verdict.outcome == "pass" and kernel.batch in case.shape:
         machine.begin()

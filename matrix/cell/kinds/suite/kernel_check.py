@@ -21,9 +21,9 @@ def problems(kernel: Any, may_be_empty: bool = False, name: str = "") -> List[st
         name: of its file, by which records and options name it; empty where that does not matter.
         may_be_empty: whether a kernel without cases is one (of a library that has none of its ops).
     """
-    found = list(_kernel(kernel, may_be_empty, name))
-    left = len(found) - MOST
-    return [*found[:MOST], f"and {left} more"] if left > 0 else found
+    every = list(_kernel(kernel, may_be_empty, name))
+    left = len(every) - MOST
+    return [*every[:MOST], f"and {left} more"] if left > 0 else every
 
 
 def cases_in(kernel: Kernel, lane: str) -> List[Tuple[str, Tuple[str, ...]]]:
@@ -46,10 +46,10 @@ def _kernel(kernel: Any, may_be_empty: bool, file: str) -> Iterator[str]:
     )
     optional = {"inputs": True, "launch": False, "reference": compiled}
     for name, may_lack in optional.items():
-        found = getattr(kernel, name)
-        if not callable(found) and not (found is None and may_lack):
+        function = getattr(kernel, name)
+        if not callable(function) and not (function is None and may_lack):
             hint = ', or its cases lanes=("compile",)' if name == "reference" else ""
-            yield f"{name}: {_a(found)}: give a function{hint}"
+            yield f"{name}: {_a(function)}: give a function{hint}"
     yield from _probes(kernel.probes)
     yield from _words("uses", kernel.uses, _features(kernel))
     yield from _tolerances("tolerance", kernel.tolerance)

@@ -20,9 +20,11 @@ SUITE_BYTECODE_ENV = "CROSSWARP_SUITE_BYTECODE"
 
 def names(suite: Optional[str], patterns: Sequence[str]) -> List[str]:
     """Names of the modules to load, from their files: nothing is imported. A helper beside them sets no KERNEL."""
-    found = own.NAMES if suite is None else modules.kernels(modules.look(suite))
+    available = own.NAMES if suite is None else modules.kernels(modules.look(suite))
     return [
-        name for name in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        name
+        for name in available
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     ]
 
 

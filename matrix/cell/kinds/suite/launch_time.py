@@ -35,16 +35,16 @@ def measured(launch: Callable[[], Any]) -> Dict[str, Any]:
         batches, paces = zip(*((_batch(launch), _pace()) for _ in range(_BATCHES)))
     except Exception:
         return {}
-    found = {
+    medians = {
         name: min(batch[name] for batch in batches)
         for name in batches[0]
         if all(name in batch for batch in batches)
     }
-    if not found:
+    if not medians:
         return {}
     return {
-        "launch_us": {name: round(1e6 * value, 2) for name, value in found.items()},
-        "launch_calls": {name: calls[name] for name in found if name in calls},
+        "launch_us": {name: round(1e6 * value, 2) for name, value in medians.items()},
+        "launch_calls": {name: calls[name] for name in medians if name in calls},
         "pace_us": round(1e6 * min(paces), 2),
     }
 
@@ -120,8 +120,8 @@ def _pace() -> float:
     seconds_taken = []
     for _ in range(_TIMES):
         began = time.process_time()
-        found: Dict[int, Any] = {}
+        counters: Dict[int, Any] = {}
         for number in range(_ROUNDS):
-            found[number % 64] = (number, str(number), [number])
+            counters[number % 64] = (number, str(number), [number])
         seconds_taken.append(time.process_time() - began)
     return min(seconds_taken)

@@ -119,10 +119,10 @@ class _Remembered:
             key = json.dumps([self._identity, self._stages, known, text], sort_keys=True)
             self._entry = self._folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
             content = json.loads(zlib.decompress(self._entry.read_bytes()))
-            found = {name: _read(value) for name, value in content["stages"].items()}
-            if list(found) == self._stages:
+            read = {name: _read(value) for name, value in content["stages"].items()}
+            if list(read) == self._stages:
                 metadata.update(content["metadata"], **{TAKEN: True})
-                self._found = found
+                self._found = read
 
     def _write(self, metadata: Mapping[str, Any]) -> None:
         new = {

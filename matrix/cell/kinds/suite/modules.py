@@ -48,9 +48,9 @@ def look(folder: Union[str, Path]) -> List[Module]:
     return [_look_at(path) for path in sorted(Path(folder).glob("*.py"))]
 
 
-def kernels(found: List[Module]) -> List[str]:
+def kernels(looked: List[Module]) -> List[str]:
     """Return the names to import. Broken modules are among them, so that their import shows why they are broken."""
-    return [module.name for module in found if module.kind in ("kernel", "syntax", "broken")]
+    return [module.name for module in looked if module.kind in ("kernel", "syntax", "broken")]
 
 
 def _look_at(path: Path) -> Module:

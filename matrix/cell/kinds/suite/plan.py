@@ -79,20 +79,20 @@ def shared_plan(spec: AskedSuite, lane: str) -> Planned:
 
 def _make(spec: AskedSuite, lane: str) -> Planned:
     stream = Stream(spec.records)
-    found = versions.found()
+    installed = versions.found()
     if spec.again is not None:
-        stream.write(protocol.Session(lane, spec.planned[lane], found))
+        stream.write(protocol.Session(lane, spec.planned[lane], installed))
         return Planned([_known(item) for item in spec.again[lane]], [])
-    on = targets(spec, lane, found["triton"], stream)
+    on = targets(spec, lane, installed["triton"], stream)
     items: List[Item] = []
     preload: List[str] = []
     names = kernels.names(spec.suite, spec.kernels)
-    told_together = {} if spec.suite else _together(spec, lane, names)
+    together = {} if spec.suite else _together(spec, lane, names)
     for name in names:
-        loaded, imported = told_together.get(name) or _cases(spec, lane, name)
+        loaded, imported = together.get(name) or _cases(spec, lane, name)
         preload += imported
         if isinstance(loaded, Verdict) and lane == spec.lanes[0]:
-            # Told at once: its cells come when their turn does.
+            # Reported at once: its cells come when their turn does.
             message = loaded.message.strip().splitlines()[-1]
             text = (
                 message
@@ -101,7 +101,7 @@ def _make(spec: AskedSuite, lane: str) -> Planned:
             )
             stream.write(protocol.Note(text[:MAX_NOTE]))
         items += _items(spec, lane, name, loaded, on)
-    stream.write(protocol.Session(lane, len(items), found))
+    stream.write(protocol.Session(lane, len(items), installed))
     # They are planned, and the host has their cells.
     taken = frozenset(spec.taken)
     if spec.shard:
@@ -239,7 +239,7 @@ def _together(
     spec: AskedSuite, lane: str, names: Sequence[str]
 ) -> Dict[str, Tuple[Any, List[str]]]:
     """Of crosswarp's own modules, asked in one child, those of which nothing is wrong; the others are asked alone."""
-    found: Dict[str, Tuple[Any, List[str]]] = {}
+    answers: Dict[str, Tuple[Any, List[str]]] = {}
 
     def ask(send):
         probe.prepare_import(lane, spec)
@@ -250,11 +250,11 @@ def _together(
     def heard(message: Any) -> None:
         name, answer = message
         if not answer[0]:
-            found[name] = (answer[1], answer[2])
+            answers[name] = (answer[1], answer[2])
 
     limit = min(IMPORT_SECONDS, spec.time_limit)
     run_isolated(ask, time_limit=limit, memory_limit_mb=spec.memory_limit_mb, on_message=heard)
-    return found
+    return answers
 
 
 def _cases(spec: AskedSuite, lane: str, name: str) -> Tuple[Any, List[str]]:
