@@ -27,22 +27,22 @@ def run(item: Item, spec: Asked, emit: Callable[[str, Verdict, float], None]) ->
         emit("", verdict, 0.0)
         return verdict
 
-    judged: Set[str] = set()
+    reported: Set[str] = set()
 
     def tell(config: str, verdict: Verdict, seconds: float) -> None:
-        judged.add(config)
+        reported.add(config)
         emit(config, verdict, seconds)
 
     limit, again = spec.time_limit, spec.time_limit_alone
     if not again:
-        verdict, seconds, _ = _isolated(item, spec, limit, judged, tell)
+        verdict, seconds, _ = _isolated(item, spec, limit, reported, tell)
     else:
         with turns.beside(specification.turns(spec)):
-            verdict, seconds, late = _isolated(item, spec, limit, judged, tell, keep_back=True)
+            verdict, seconds, late = _isolated(item, spec, limit, reported, tell, keep_back=True)
         if late:
             # Others on the same cores, or a limit that is too short: no verdict before it had both to itself.
             with turns.alone(specification.turns(spec)):
-                verdict, seconds, _ = _isolated(item, spec, again, judged, tell)
+                verdict, seconds, _ = _isolated(item, spec, again, reported, tell)
             verdict.resources["late"] = f"longer than {limit:g} s beside others"
             # Every retry is reported.
             verdict.message = verdict.message or f"{verdict.resources['late']}, not alone"
@@ -59,7 +59,7 @@ def _isolated(
     item: Item,
     spec: Asked,
     limit: float,
-    judged: Collection[str],
+    reported: Collection[str],
     tell: Callable[[str, Verdict, float], None],
     keep_back: bool = False,
 ) -> Tuple[Verdict, float, bool]:
@@ -79,7 +79,7 @@ def _isolated(
             if keep_back:
                 return
             _had_the_machine(verdict, spec, limit)
-        if config not in judged:
+        if config not in reported:
             tell(config, verdict, seconds)
 
     def on_message(message: Any) -> None:
