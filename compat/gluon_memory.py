@@ -61,7 +61,8 @@ def _layouts(gluon: Gluon, blackwell: Any) -> None:
             return None
         other = dict(other if clusters is None else clusters)
         if ours is not None:
-            args = args[:1]
+            # Triton 3.5 does not take the block out of a constexpr.
+            args = tuple(map(plain, args[:1]))
             for name in ("unpacked", "col_stride"):
                 other.pop(name, None)
             other[known[1]] = ours

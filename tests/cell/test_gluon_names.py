@@ -321,3 +321,13 @@ def test_without_compat_an_aggregate_needs_a_constructor(in_fork):
     text = in_fork(run)
     # Triton 3.5 calls that of `object`.
     assert "__init__" in text or "did not initialize attribute" in text
+
+
+@pytest.mark.triton("<3.6")
+def test_a_layout_of_tensor_memory_takes_a_block_that_is_a_constexpr(in_fork):
+    def run():
+        compat.install(only=["gluon_names"])
+        layout = language("nvidia.blackwell").TensorMemoryLayout
+        return layout(gl.constexpr((64, 32)), col_stride=1).block
+
+    assert in_fork(run) == (64, 32)

@@ -1,4 +1,4 @@
-"""Ten of Helion's own examples, computed on the CPU with every Triton: docs/evidence/helion.md.
+"""Eleven of Helion's own examples, computed on the CPU with every Triton: docs/evidence/helion.md.
 
 Run by hand. EXAMPLES is the folder `examples` of Helion's repository, HELION an interpreter with Helion, Triton 3.9.0
 and crosswarp, each PYTHON another with some Triton and crosswarp.
@@ -26,7 +26,7 @@ TARGET = "sm_90"
 EXAMPLES = {
     "add": "add", "exp_fwd": "exp", "sum_kernel": "sum", "softmax": "softmax", "softmax_decomposed": "softmax",
     "welford": "welford", "concat2d_dim1": "concatenate", "cross_entropy": "cross_entropy",
-    "embedding": "embedding", "bmm": "bmm",
+    "embedding": "embedding", "bmm": "bmm", "rms_norm_fwd": "rms_norm",
 }  # fmt: skip
 # Helion needs a newer torch than the oldest columns have. Its output needs a launcher and one file of helpers.
 LAUNCHER = """\
@@ -48,6 +48,8 @@ def _inputs(name: str) -> tuple[Any, ...]:
         return x, torch.randint(0, 40, (24,), device="cuda")
     if name == "embedding":
         return torch.randint(0, 24, (6, 4), device="cuda"), x
+    if name == "rms_norm_fwd":
+        return x, torch.randn(40, device="cuda")
     if name == "bmm":
         a, b = torch.randn(2, 32, 64, device="cuda"), torch.randn(2, 64, 48, device="cuda")
         return a.half(), b.half()
@@ -70,6 +72,7 @@ def _reference(name: str, x: Any, y: Any = None, z: Any = None) -> Any:
         "cross_entropy": lambda: functional.cross_entropy(x, y),
         "embedding": lambda: functional.embedding(x, y),
         "bmm": lambda: torch.bmm(x, y),
+        "rms_norm_fwd": lambda: functional.rms_norm(x, (40,), y, 1e-5),
     }[name]()
 
 
@@ -105,7 +108,10 @@ def test_compute(name: str) -> None:
     function = getattr(_loaded(path), name)
     given = _inputs(name)
     loose = {"rtol": 1e-2, "atol": 1e-2} if name == "bmm" else {}
-    torch.testing.assert_close(function(*given), _reference(name, *given), **loose)
+    result = function(*given)
+    # rms_norm_fwd returns the factors as well.
+    result = result[0] if isinstance(result, tuple) else result
+    torch.testing.assert_close(result, _reference(name, *given), **loose)
 
 
 def _tests(python: str, test: str, out: Path, records: Path, *options: str) -> None:
