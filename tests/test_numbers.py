@@ -89,6 +89,16 @@ def test_the_lane_emulate_computes_alike_with_any_numpy(returned):
     assert compare(*same_numpy).outcome == "numbers-changed"
 
 
+def test_the_interpreter_on_another_processor_is_not_compared(returned):
+    """Its numpy computes other last bits there; where it does not, the kernel's numbers are compared."""
+    one, other, older = (returned([value], lane="interpret") for value in (1.0, 2.0, 2.0))
+    one.resources["arithmetic"], other.resources["arithmetic"] = "avx2", "avx512"
+    assert (compare(one, other).outcome, compare(one, other).note) == ("same", numbers.OTHER_NUMPY)
+    assert compare(one, older).outcome == "numbers-changed"
+    other.resources["arithmetic"] = "avx2"
+    assert compare(one, other).outcome == "numbers-changed"
+
+
 @pytest.mark.parametrize(
     ("dtype", "before", "after", "differ", "ulp"),
     [

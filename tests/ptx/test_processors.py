@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from running import Row, on_machine_only, outputs_of
 
+from crosswarp.matrix.cell.judging import numbers
+
 pytestmark = on_machine_only
 
 # This machine as an older processor; what a machine or a release does not have is passed over.
@@ -67,6 +69,14 @@ def test_the_last_bits_of_numpy_s_functions_reach_no_instruction(monkeypatch):
     for name in FUNCTIONS:
         monkeypatch.setattr(np, name, _other_bits(getattr(np, name)))
     assert {name for name, found in bits().items() if found != usual[name]} == set()
+
+
+def test_the_record_of_the_interpreter_shows_another_processor(monkeypatch):
+    """It computes with numpy's own functions, so that only one processor's numbers can be compared."""
+    usual = numbers.arithmetic()
+    assert numbers.arithmetic() == usual
+    monkeypatch.setattr(np, "tanh", _other_bits(np.tanh))
+    assert numbers.arithmetic() != usual
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the switches are the C library's")

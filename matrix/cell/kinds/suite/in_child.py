@@ -337,6 +337,8 @@ def _once(
         if drawn and verdict.outcome == "pass":
             returned = {name: outputs[name] for name in reference}
             verdict.resources.update(inputs=drawn, outputs=numbers.digests(returned))
+            if item.lane == "interpret":
+                verdict.resources["arithmetic"] = numbers.arithmetic()
         return verdict
     except BaseException as error:
         # It did not return comparable values.
