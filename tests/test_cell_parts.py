@@ -154,7 +154,7 @@ COVERED = [
     ("*", "sm_90", "compile", True), ("sm_80", "sm_90", "compile", False), ("sm_80", "sm_86", "device", True),
     ("sm_86", "sm_80", "device", False), ("sm_80", "sm_80", "device", True), ("gfx942", "sm_90", "device", False),
     ("gfx90a", "gfx942", "device", True), ("gfx942", "gfx90a", "device", False), ("sm_80", "a GPU", "device", True),
-    ("gfx9*", "sm_90", "device", False),
+    ("gfx9*", "sm_90", "device", False), ("sm_80", "gfx942", "device", False),
 ]  # fmt: skip
 
 

@@ -457,7 +457,7 @@ def test_which_runs_stay(tmp_path, make_record):
     now = datetime(2026, 11, 28, tzinfo=timezone.utc)
     with Store(tmp_path / "store.db") as store:
         for age, suite, cells, status in (
-            (9, "a", 1, "finished"), (8, "a", 1, "cancelled"), (7, "b", 1, "finished"), (6, "a", 0, "cancelled"),
+            (9, "a", 1, "finished"), (8, "a", 1, "finished"), (7, "b", 1, "finished"), (6, "a", 0, "cancelled"),
             (5, "a", 1, "cancelled"), (4, "a", 1, "cancelled"),
         ):  # fmt: skip
             run = store.begin([], {"suite": suite}, (now - timedelta(days=age)).isoformat())
@@ -467,17 +467,17 @@ def test_which_runs_stay(tmp_path, make_record):
         assert choice.stay == {
             6: "among the newest",
             3: "among the newest",
-            1: "the newest of its suite that finished",
+            2: "the newest of its suite that finished",
         }
-        assert [leaving.run.id for leaving in choice.going] == [2, 4, 5]
-        assert {*pruning.choose(store, 2, None, now).stay} == {1, 3, 5, 6}
+        assert [leaving.run.id for leaving in choice.going] == [1, 4, 5]
+        assert {*pruning.choose(store, 2, None, now).stay} == {2, 3, 5, 6}
         for days, young in ((5, set()), (5.01, {5}), (8.5, {2, 4, 5})):
             stay = pruning.choose(store, 1, days, now).stay
             assert {run for run, why in stay.items() if why == "young"} == young
         assert choice.cell_bytes == store.size / 5
         stopped = iter((False, False, True)).__next__
-        assert [leaving.run.id for leaving in pruning.remove(store, choice, stopped)] == [2, 4]
-        assert {run.id for run in store.runs()} == {1, 3, 5, 6}
+        assert [leaving.run.id for leaving in pruning.remove(store, choice, stopped)] == [1, 4]
+        assert {run.id for run in store.runs()} == {2, 3, 5, 6}
 
 
 def test_the_end_of_a_log(tmp_path):

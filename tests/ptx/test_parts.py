@@ -111,9 +111,7 @@ def test_funnel_shifts():
 def test_bit_fields(bits):
     ones = (1 << bits) - 1
     places = (0, 1, 7, bits - 1, bits, 70, 255, 256)
-    values = [
-        (DRAW.getrandbits(bits), DRAW.getrandbits(bits), p, n) for p in places for n in places
-    ]
+    values = [(x, x ^ ones, p, n) for p in places for n in places for x in [DRAW.getrandbits(bits)]]
     a, b = arrays([each[:2] for each in values], bits)
     position, length = arrays([each[2:] for each in values], 32)
     taken, extended, inserted = [], [], []
@@ -347,8 +345,11 @@ def test_windows_of_memory():
     windows.add(1100, 50, "b")
     windows.add(1200, 0, "nothing")
     windows.add(1120, 60, "view")
+    windows.add(1130, 10, "in it")
     windows.add(1000, 50, "smaller")
-    assert windows.windows() == [(1000, 100, "a"), (1100, 50, "b"), (1120, 60, "view")]
+    assert windows.windows() == [
+        (1000, 100, "a"), (1100, 50, "b"), (1120, 60, "view"), (1130, 10, "in it"),
+    ]  # fmt: skip
     cases = [
         (1000, 4, True), (999, 4, False), (1096, 4, True), (1097, 4, False), (1100, 4, True), (1150, 4, True),
         (1176, 4, True), (1177, 4, False), (1200, 1, False), (0, 1, False), (1000, 100, True), (1000, 101, False),
