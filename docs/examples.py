@@ -23,7 +23,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from unittest import mock
 
@@ -152,7 +151,7 @@ def parsed(command: Command) -> argparse.Namespace:
     """Its options; raises SystemExit where crosswarp would not understand them."""
     name = command.arguments[0]
     parser = argparse.ArgumentParser(prog=f"crosswarp {name}")
-    import_module(f"crosswarp.reports.commands.{name}").add(parser)
+    cli.load(name).add(parser)
     return parser.parse_args(command.arguments[1:])
 
 

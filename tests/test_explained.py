@@ -119,7 +119,7 @@ def report(text, failed=True):
 
 
 def test_a_failed_test_has_the_answer_below_it(monkeypatch):
-    monkeypatch.setattr(answers, "_said", {})
+    monkeypatch.setattr(answers, "_noted", {})
     failed = report(f"    kernel[(1,)](x)\nE   {POWER}\n\nkernel.py:12: Error")
     answers.add(failed)
     ((name, said),) = failed.sections
@@ -131,7 +131,7 @@ def test_a_failed_test_has_the_answer_below_it(monkeypatch):
 
 def test_the_same_failure_is_asked_about_once_and_many_are_not(monkeypatch):
     asked = []
-    monkeypatch.setattr(answers, "_said", {})
+    monkeypatch.setattr(answers, "_noted", {})
     monkeypatch.setattr(passing, "note", lambda text: asked.append(text) or "")
     for number in range(100):
         answers.add(report(f"here {number}\nE   the same"))
