@@ -54,6 +54,10 @@ def found(text, **facts):
             "Failed to import Triton kernels. Please make sure your triton version is compatible.",
             "vllm-import-kernels",
         ),
+        (
+            "RuntimeError: Unsupported function referenced: <slot wrapper '__init__' of 'object' objects>",
+            "aggregate-constructor",
+        ),
         # Words of the compiler are a frame.
         ("Pipeline failed while executing TritonGPUAllocateWarpGroups", "pipeline-failed"),
         ("TypeError: dynamic_func() got multiple values for argument 'XBLOCK'", "missing-kernel-argument"),

@@ -24,6 +24,7 @@ from crosswarp.matrix.results import windows
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import Verdict, judge
 from crosswarp.reports.text import summary, vendors
+from crosswarp.reports.text.comment import comment
 
 ROOT = Path(__file__).parent.parent
 ASK = """
@@ -148,6 +149,17 @@ def test_a_fix_that_does_not_fit_a_build_is_said_of_the_build():
     assert "gluon_names/thread-barrier" in text and "shim" not in text
     text = not_fixed("here-triton-3.9.10")
     assert text.startswith("NOT FIXED (1 cells)") and "Correct the shim" in text
+
+
+def test_a_comment_asks_for_no_correction_of_a_fix_on_a_build(stored):
+    for column, asked in (("here-tokenspeed-triton-3.9.10", False), ("here-triton-3.9.10", True)):
+        cells = [
+            dataclasses.replace(cell(column, "compile-error"), mode=mode)
+            for mode in ("bare", "shimmed")
+        ]
+        text = comment(stored(cells, issues.load(), code=1))
+        assert ("Correct the shim" in text) == asked and ("stand aside" in text) != asked
+        assert "gluon-thread-barrier" in text and "`gluon_names`" in text
 
 
 def test_a_builtin_of_ours_is_of_the_package_that_is_loaded(monkeypatch):

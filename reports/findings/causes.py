@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.cause import RootCause, cause_of, words
 from crosswarp.matrix.results.record import Record
@@ -56,8 +57,14 @@ def unexpected(view: View) -> list[Cause]:
     return _grouped([(record, explained.get(record.id)) for record in view.verdict.unexpected_red])
 
 
-def not_healed(view: View) -> list[Cause]:
-    return _grouped(view.verdict.shim_failed)
+def not_healed(view: View, *, vendors: bool) -> list[Cause]:
+    """Those on vendors' builds, or on Triton's own releases, among which all of another suite's kernels count."""
+    verdict = view.verdict
+    return _grouped([
+        (record, issue)
+        for record, issue in verdict.shim_failed
+        if vendors == bool(not verdict.theirs and versions.vendor_of(record.column))
+    ])  # fmt: skip
 
 
 def _grouped(pairs: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:

@@ -15,7 +15,7 @@ from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.since import Since
 from crosswarp.reports.findings.standing import standing
 from crosswarp.reports.findings.view import Regression, View, day
-from crosswarp.reports.text import advice, escape
+from crosswarp.reports.text import advice, escape, vendors
 from crosswarp.reports.text.markdown import pipes, short
 from crosswarp.reports.text.summary import tally
 from crosswarp.reports.text.table import grids
@@ -147,7 +147,7 @@ def _group(group: Group) -> list[str]:
 def _sections(view: View) -> list[Section]:
     """In the order in which a reader wants them; the last are the first to be cut."""
     sections = []
-    red, failed = unexpected(view), not_healed(view)
+    red, failed = unexpected(view), not_healed(view, vendors=False)
     if red:
         if view.verdict.theirs:
             title = f"Fails: {_number(red, 'root cause')}"
@@ -159,7 +159,10 @@ def _sections(view: View) -> list[Section]:
     if failed:
         title = f"Not fixed: {_number(failed, 'issue')} whose shim did not help"
         note = "Correct the shim, or narrow its promise in issues.toml."
-        sections.append(_causes(title, failed, note))
+        sections.append(_causes(title, failed, "" if view.verdict.theirs else note))
+    if unfixed := not_healed(view, vendors=True):
+        title = f"Not fixed on a vendor's build: {_number(unfixed, 'issue')}"
+        sections.append(_causes(title, unfixed, vendors.STAND_ASIDE))
     if view.verdict.unexpectedly_green:
         sections.append(_green(view))
     if view.wrong_windows:

@@ -10,6 +10,9 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.view import View
 from crosswarp.reports.text.layout import fill
 
+# Of fixes that do not help on a vendor's build.
+STAND_ASIDE = "The fixes are made for Triton's own releases, and on this build they stand aside or do not fit."
+
 Cells = Callable[[Iterable[tuple[Record, str]]], str]
 
 
