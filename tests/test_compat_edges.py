@@ -19,14 +19,17 @@ from crosswarp.compat import (
     child,
     copies,
     crash_memory,
+    doctor_text,
     facts,
     features,
     frames,
     isolate,
     known_crashes,
+    launch,
     patterns,
     tracebacks,
     versions,
+    worker,
 )
 from crosswarp.compat.scopes import in_scope
 from crosswarp.compat.seams.lines import changed_lines
@@ -515,3 +518,44 @@ def test_something_is_done_once_a_module_has_been_imported(tmp_path, monkeypatch
     assert seen == [2] and after_import.has_run("awaited_module") and sys.meta_path == before
     after_import.once_imported(patches, "awaited_module", lambda _, module: seen.append(3))
     assert seen == [2, 3] and sys.meta_path == before
+
+
+def test_the_steps_that_doctor_advises():
+    advice = [
+        {"level": "note", "text": "first", "do": "update"}, {"level": "problem", "text": "second", "do": "install"},
+        {"level": "note", "text": "third", "do": "install"},
+    ]  # fmt: skip
+    assert doctor_text._to_do(advice) == [
+        "  ! second",
+        "  - third",
+        "    install",
+        "  - first",
+        "    update",
+    ]
+
+
+@pytest.mark.parametrize("key", ["WARPS", 1, (1,)])
+@pytest.mark.parametrize(("asked", "constant"), [(8, 4), (16, 8)])
+def test_a_parameter_follows_its_launch_option(key, asked, constant):
+    class Source:
+        def __init__(self, fn, signature, constants, attrs=None):
+            self.fn, self.signature, self.constants, self.attrs = fn, signature, constants, attrs
+
+    function = types.SimpleNamespace(arg_names=["x", "WARPS"])
+    source = Source(function, {}, {key: 8, "x": 8})
+    assert launch.with_option(source, "WARPS", asked, 4).constants == {key: constant, "x": 8}
+    assert launch.with_option(source, "num_warps", asked, 4) is source
+
+
+@pytest.mark.parametrize(
+    ("changes", "usable"),
+    [({}, True), ({"_last": -0.5}, False), ({"_gone": True}, False), ({"_parent": -1}, False)],
+)
+def test_a_worker_that_was_idle_for_long_is_given_no_more(monkeypatch, changes, usable):
+    kept = worker.Worker.__new__(worker.Worker)
+    alive = types.SimpleNamespace(alive=lambda: True)
+    vars(kept).update(
+        {"_gone": False, "_parent": os.getpid(), "_last": 0.0, "_child": alive, **changes}
+    )
+    monkeypatch.setattr(worker.time, "monotonic", lambda: worker.KEPT_SECONDS)
+    assert kept.usable() is usable

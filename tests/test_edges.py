@@ -18,6 +18,7 @@ from crosswarp.matrix.results import (
     baseline,
     comparison,
     compile_time,
+    fault,
     launch_time,
     numbers,
     predicted,
@@ -348,6 +349,12 @@ def test_the_speeds_of_two_machines_by_thirty_cells():
     assert compile_time.pace(before, after) == 1.0
 
 
+def test_a_stage_that_did_not_grow_is_not_named():
+    was, now = {"stages": {"ttir": 2.0}}, {"stages": {"ttir": 1.0}}
+    assert compile_time._where(was, now) == ""
+    assert compile_time._where(now, was) == "stage ttir: 1 → 2 s"
+
+
 def test_the_stage_that_grew_most(launch):
     def record(front, ttir, llir):
         total = front + ttir + llir
@@ -482,6 +489,20 @@ def test_a_plan_that_crosswarp_did_not_write(field, odd):
         rows.plan(row({**sound, field: odd}), "plan")
 
 
+@pytest.mark.parametrize(
+    ("value", "valid"), [(0, True), (2**40, True), (-1, False), (1.5, False), ("x", False), (None, False)]
+)  # fmt: skip
+def test_a_row_of_a_store_holds_whole_numbers(value, valid):
+    db = sqlite3.connect(":memory:")
+    db.row_factory = sqlite3.Row
+    row = db.execute("SELECT ? AS planned", (value,)).fetchone()
+    if valid:
+        assert rows.whole(row, "planned") == value
+        return
+    with pytest.raises(rows.WrongRow, match="^planned is no integer"):
+        rows.whole(row, "planned")
+
+
 def test_a_plan_without_anything():
     empty = Described({})
     assert empty.selection == {**SELECTION} and empty.shard is None
@@ -613,6 +634,25 @@ def test_of_more_launches_the_typical_compilation_stands_for_all(launch):
     before = compiled(launch, 1.0, 2.0, 9.0)
     for after, slower in (((4.0, 4.0), True), ((3.0, 3.9), False), ((4.0,), True)):
         assert bool(compile_time.slower(before, compiled(launch, *after))) == slower
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (1, "3.0.0"), (2, "3.0.0 and 3.1.0"), (6, "3.0.0, 3.1.0, 3.2.0, 3.3.0, 3.4.0 and 3.5.0"),
+        (8, "3.0.0, 3.1.0, 3.2.0, 3.3.0, 3.4.0, 3.5.0 and 2 more"),
+    ],
+)  # fmt: skip
+def test_six_releases_are_named_and_the_others_counted(make_record, count, words):
+    records = [make_record(versions={"triton": f"3.{minor}.0"}) for minor in range(count)]
+    assert windows._seen(records[::-1], ("triton",)) == words
+
+
+def test_a_global_that_is_only_annotated_looks_like_no_known_issue(make_record, issue):
+    for fingerprint, looks in (("NameError: x", True), ("Cannot access global variable x", False)):
+        record = make_record(outcome="api-error", fingerprint=fingerprint)
+        assert ("looks like" in fault.of(record, alike=issue).next) is looks
+        assert "looks like" not in fault.of(record, issue, alike=issue).next
 
 
 def test_a_supported_range_admits_the_green_releases_alone():

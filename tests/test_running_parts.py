@@ -159,6 +159,12 @@ def test_what_is_no_share(text):
         plan.check_shard(text)
 
 
+def test_words_are_chosen_in_a_tuple():
+    assert plan.check_words(["b", "a*"], ("aa", "ab", "b"), "lane") == ("aa", "ab", "b")
+    with pytest.raises(UsageError, match="There are: aa, b"):
+        plan.check_words(["c"], ("aa", "b"), "lane")
+
+
 @pytest.mark.parametrize(
     ("names", "emulated"),
     [

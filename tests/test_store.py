@@ -547,3 +547,8 @@ def test_nothing_of_a_transaction_that_fails_is_stored(path):
 def test_each_error_has_its_advice(text, advice):
     assert advice in store_module._what_to_do(sqlite3.OperationalError(text))
     assert "Change its rights" in store_module._what_to_do(PermissionError("x"))
+
+
+def test_an_empty_store_has_no_newest_run(path):
+    with Store(path) as store, pytest.raises(StoreError, match="holds no run yet"):
+        store.run()

@@ -58,6 +58,7 @@ for bits in (16, 32, 64):
         row(f"mul.lo.{name}", lambda a, b: a * b, bits, is_signed=sign)
         row(f"mul.hi.{name}", lambda a, b, bits=bits: (a * b) >> bits, bits, is_signed=sign)
         row(f"mad.lo.{name}", lambda a, b, c: a * b + c, bits, 3, is_signed=sign)
+        row(f"sad.{name}", lambda a, b, c: abs(a - b) + c, bits, 3, is_signed=sign)
         row(f"min.{name}", min, bits, is_signed=sign)
         row(f"max.{name}", max, bits, is_signed=sign)
         if bits < 64:
