@@ -60,6 +60,11 @@ def _loss_and_gradient_kernel(
     tl.store(loss_ptr + row, loss)
 
 
+def _product(a, b):
+    # in fp64 and rounded once: BLAS adds in an order of the processor, and the kernel is to be compared across them
+    return (a.double() @ b.double()).to(a.dtype)
+
+
 def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
     # four tokens keep loss[part] and target[part] 16-byte aligned: one specialisation to compile
     tokens = x.shape[0]
@@ -74,7 +79,7 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
     block = max(1024, min(LARGEST_BLOCK, triton.next_power_of_2(vocabulary)))
     for start in range(0, tokens, chunk):
         part = slice(start, min(start + chunk, tokens))
-        logits = x[part] @ weight.t()
+        logits = _product(x[part], weight.t())
         _loss_and_gradient_kernel[(logits.shape[0],)](
             logits,
             target[part],
@@ -86,8 +91,8 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
             BLOCK=block,
             num_warps=32,
         )
-        grad_x[part] = logits @ weight
-        share = logits.t() @ x[part]
+        grad_x[part] = _product(logits, weight)
+        share = _product(logits.t(), x[part])
         if chunk >= tokens:
             grad_weight = share
         elif grad_weight is None:
@@ -95,7 +100,11 @@ def launch(x, weight, target, ignore_index=IGNORE_INDEX, chunk=4):
         else:
             # in fp32: the chunks would round one after the other
             grad_weight += share
-    return {"loss": loss.sum(), "grad_x": grad_x, "grad_weight": grad_weight.to(weight.dtype)}
+    return {
+        "loss": loss.double().sum().float(),
+        "grad_x": grad_x,
+        "grad_weight": grad_weight.to(weight.dtype),
+    }
 
 
 def reference(x, weight, target, ignore_index=IGNORE_INDEX):

@@ -185,10 +185,10 @@ def launch(u, delta, a, b, c, d, dy, dlast):
     return {
         "du": du,
         "ddelta": ddelta,
-        "da": da.sum(0).to(a.dtype),
-        "db": db.sum(1).to(b.dtype),
-        "dc": dc.sum(1).to(c.dtype),
-        "dd": dd.sum(0).to(d.dtype),
+        "da": da.double().sum(0).to(a.dtype),
+        "db": db.double().sum(1).to(b.dtype),
+        "dc": dc.double().sum(1).to(c.dtype),
+        "dd": dd.double().sum(0).to(d.dtype),
     }
 
 

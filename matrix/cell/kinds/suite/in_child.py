@@ -374,8 +374,11 @@ def _inputs(kernel: Any, case: Any, where: str, seed: int) -> Dict[str, Any]:
 
     if kernel.inputs is None:
         return {}
+    from .drawing import Alike
+
     generator = torch.Generator(device="cpu").manual_seed(seed)
-    inputs = kernel.inputs(case, torch.device("cpu"), generator)
+    with Alike():
+        inputs = kernel.inputs(case, torch.device("cpu"), generator)
     return {
         name: value.to(where) if isinstance(value, torch.Tensor) else value
         for name, value in inputs.items()
