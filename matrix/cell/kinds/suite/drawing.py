@@ -13,7 +13,7 @@ _INEXACT = frozenset(
     "normalize exp exp2 expm1 log log1p log2 sigmoid logsigmoid log_sigmoid softmax log_softmax softplus silu gelu erf "
     "tanh sin cos pow __pow__ __rpow__ rsqrt".split()
 )
-_NARROW = (torch.float32, torch.float16, torch.bfloat16)
+_NARROW = ("torch.float32", "torch.float16", "torch.bfloat16")
 # torch draws fewer from float64 as well, and rounds once.
 _LEAST = 16
 
@@ -34,7 +34,7 @@ class Alike(TorchFunctionMode):
             return func(*args, **kwargs)
         given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor)]
         kinds = [value.dtype for value in given if value.is_floating_point()]
-        if not kinds or any(kind not in _NARROW for kind in kinds):
+        if not kinds or any(str(kind) not in _NARROW for kind in kinds):
             return func(*args, **kwargs)
         result = func(
             *(_wide(value) for value in args),
