@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say: the README as an index shows it, addresses, and which packages a wheel leaves out.
+"""Metadata that pyproject.toml cannot state: the README as an index shows it, addresses, and packages outside a wheel.
 
 On an index there is no folder beside the README. Built with CROSSWARP_REPOSITORY (in a workflow of GitHub that is known
 without), every link and picture gets the whole address of the file at the release's tag, and the project its URLs.

@@ -185,9 +185,6 @@ def test_the_items_of_a_kernel():
         ("sm_70", "ab"),
     }  # fmt: skip
     assert [item.mode for item in made] == ["bare", "shimmed"] * len(seen)
-    assert [item.id for item in made if item.anew] == [
-        "sm_80/compile/bare/k/aa", "sm_80/compile/shimmed/k/aa",
-    ]  # fmt: skip
     assert {item.skip for item in made if item.target == "sm_70"} == {"too old"}
     # The interpreter has one target, and runs every case.
     interpreted = plan._items(spec, "interpret", "k", cases, {"cpu": ""})
@@ -213,7 +210,7 @@ def test_an_answer_of_a_module(answer, valid):
 
 def test_a_plan_is_made_once_and_read_by_the_others(tmp_path, monkeypatch):
     spec, made = AskedSuite(records=str(tmp_path / "records")), []
-    items = [Item("sm_90", "compile", "bare", "k", "c", anew=True), plan._known("a/b/c/d/e/f")]
+    items = [Item("sm_90", "compile", "bare", "k", "c", skip="too old"), plan._known("a/b/c/d/e/f")]
 
     def make(spec, lane):
         made.append(lane)

@@ -134,7 +134,7 @@ def test_what_passes_in_a_build_says_nothing_of_the_affected_releases():
 
 
 def not_fixed(column: str) -> str:
-    """What the summary of a run says where a fix does not help."""
+    """The lines of a run's summary about fixes that do not help."""
     known = next(one for one in issues.load() if one.id == "gluon-thread-barrier")
     verdict = Verdict(shim_failed=[(cell(column, "api-error"), known)])
     seen = types.SimpleNamespace(verdict=verdict, columns=[column], wrong_windows=[])

@@ -13,7 +13,7 @@ from pathlib import Path
 from crosswarp.laboratory.commands import edited
 from crosswarp.laboratory.fuzzing import places
 from crosswarp.laboratory.fuzzing.corpus import Corpus, Settings
-from crosswarp.laboratory.fuzzing.exploring import Exploration, Programs, Told
+from crosswarp.laboratory.fuzzing.exploring import Exploration, Programs, Progress
 from crosswarp.laboratory.fuzzing.places import Place, Workers
 from crosswarp.laboratory.fuzzing.triage import Finding, Triage
 from crosswarp.laboratory.reproducing import fuzzed
@@ -168,17 +168,17 @@ def _explore(
                     if not finding.issue:
                         new.append(finding)
     except KeyboardInterrupt:
-        _ended(exploration.told, triage, corpus.count - before, time.monotonic() - began)
+        _ended(exploration.progress, triage, corpus.count - before, time.monotonic() - began)
         raise Cancelled(
             f"Cancelled. What had finished is in {folder}; the same command goes on there."
         ) from None
-    _ended(exploration.told, triage, corpus.count - before, time.monotonic() - began)
+    _ended(exploration.progress, triage, corpus.count - before, time.monotonic() - began)
     if new:
         print(f"{len(new)} new: {', '.join(one.name for one in new)}")
     return EXIT_UNEXPECTED if new else EXIT_EXPECTED
 
 
-def _ended(counts: Told, triage: Triage, fresh: int, seconds: float) -> None:
+def _ended(counts: Progress, triage: Triage, fresh: int, seconds: float) -> None:
     rate = f"{fresh} cells in {seconds / 60:.1f} min, {fresh / max(seconds, 1e-9):.2f} a second"
     print(f"{counts.programs} programs, {counts.cells} cells; {rate}")
     print(

@@ -99,7 +99,7 @@ class Programs:
 
 
 @dataclass
-class Told:
+class Progress:
     """The progress of an exploration.
 
     Attributes:
@@ -133,7 +133,7 @@ class Exploration:
     targets: Collection[str]
     said: Callable[[str], None]
     explained: Callable[[Program, Cell], str]
-    told: Told = field(default_factory=Told)
+    progress: Progress = field(default_factory=Progress)
     _explained: dict[int, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
@@ -163,7 +163,7 @@ class Exploration:
                         yield program, number, suspects
                 if done:
                     self.corpus.mark(batch)
-                self.said(f"{self.told.programs} programs, {self.told.cells} cells")
+                self.said(f"{self.progress.programs} programs, {self.progress.cells} cells")
 
     def _batches(self, count: int | None) -> Iterator[Mapping[int, Program]]:
         begin = len(self.programs.places) * len(self.targets)
@@ -205,7 +205,7 @@ class Exploration:
             try:
                 yield number, self.programs(number)
             except IllDefined:
-                self.told.ill_defined += 1
+                self.progress.ill_defined += 1
 
     def _share(self, lane: Workers, share: Mapping[int, Program], ends: float) -> bool:
         """Runs each column's missing cells of the share, column by column. Returns whether all of it ran."""
@@ -286,7 +286,7 @@ class Exploration:
             cell = lane.run(place, program, target, quick=quick)
         except IllDefined:
             with self._lock:
-                self.told.ill_defined += 1
+                self.progress.ill_defined += 1
             return False
         with self._lock:
             if self._ended.is_set():
@@ -298,13 +298,13 @@ class Exploration:
     def _judged(self, number: int) -> list[Suspect]:
         """Judges a program's cells; empty if an earlier run has judged it."""
         cells = self._cells(number)
-        self.told.programs += bool(cells)
-        self.told.cells += len(cells)
-        self.told.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
+        self.progress.programs += bool(cells)
+        self.progress.cells += len(cells)
+        self.progress.unsupported += sum(cell.outcome == "unsupported" for cell in cells)
         if number in self._explained:
-            self.told.explained[self._explained[number]] += 1
+            self.progress.explained[self._explained[number]] += 1
             return []
-        self.told.refused += bool(cells) and all(cell.refused for cell in cells)
+        self.progress.refused += bool(cells) and all(cell.refused for cell in cells)
         return [] if number in self.corpus.judged else judging.judge(cells)
 
 

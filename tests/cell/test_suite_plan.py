@@ -118,19 +118,6 @@ def test_every_kernel_of_ours_is_well_formed(tmp_path, monkeypatch):
     assert malformed == [] and len({item.kernel for item in items}) > 30
 
 
-def test_of_each_kernel_one_case_is_compiled_by_the_shims_whatever_bare_triton_made(
-    tmp_path, suite, monkeypatch
-):
-    (suite / "other.py").write_text(textwrap.dedent(HEAD) + GOOD + "\n")
-    reasons = {"sm_80": "not known", "sm_90": "", "sm_100": ""}
-    monkeypatch.setattr(plan, "targets", lambda *a: reasons)
-    modes = ["bare", "shimmed"]
-    items, _ = planned(tmp_path, suite, "compile", kernels=["good", "other"], modes=modes)
-    assert [item.id for item in items if item.anew] == [
-        f"sm_90/compile/{mode}/{kernel}/a" for kernel in ("good", "other") for mode in modes
-    ]
-
-
 def test_what_the_host_names_is_planned_and_no_module_asked(tmp_path, suite, monkeypatch):
     monkeypatch.setattr(plan, "_cases", None)
     monkeypatch.setattr(plan, "targets", None)

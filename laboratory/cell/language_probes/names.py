@@ -33,8 +33,8 @@ OPTIONS = (
 def found() -> Dict[str, Dict[str, str]]:
     """Name -> kind and signature."""
     language = {
-        name: {"kind": kind, "signature": told}
-        for name, (kind, told) in [*_language(), *_modules(), *_methods(), *_launch()]
+        name: {"kind": kind, "signature": signature}
+        for name, (kind, signature) in [*_language(), *_modules(), *_methods(), *_launch()]
     }
     gluon = gluon_names.found(signature, set(host_names.modules()))
     return {**language, **host_names.found(signature, language), **gluon}

@@ -21,7 +21,7 @@ _NUMBERS = {"i32": 4096, "i64": 1 << 40, "u64": 1 << 63}
 # Where a heuristic may make the size of a block of it.
 _OF_A_BLOCK = 128
 ELEMENTS = 64
-# What a file's own functions raise for tensors whose shapes are not those that they are written for.
+# Raised by a file's functions for tensors of other shapes than they are written for.
 _OF_SHAPES = (
     AssertionError,
     IndexError,

@@ -36,8 +36,7 @@ class Item:
     """One item: a case on a target in a lane and a mode.
 
     `skip` says why it cannot run (`unsupported`), `broken` is the verdict on a module that could not be imported. With
-    `anew` the shims compile it without reusing bare Triton's code: the first case of each kernel. With `guarded` it is
-    known to have died, and is run with crash isolation at once.
+    `guarded` it is known to have died, and is run with crash isolation at once.
     """
 
     target: str
@@ -47,7 +46,6 @@ class Item:
     case: str
     skip: str = ""
     broken: Optional[Dict[str, Any]] = None
-    anew: bool = False
     guarded: bool = False
 
     @property
@@ -143,11 +141,7 @@ def _items(
             if lane == "interpret" or any(_covers(glob, target, lane) for glob in globs)
         ]
         for case in _share(cases, "/".join((target, lane, name)), spec.shard):
-            # That the shims let it be compiled is seen of each kernel.
-            anew = not reason and not any(item.anew for item in items)
-            items += [
-                Item(target, lane, mode, name, case, skip=reason, anew=anew) for mode in spec.modes
-            ]
+            items += [Item(target, lane, mode, name, case, skip=reason) for mode in spec.modes]
     return items
 
 
