@@ -162,6 +162,20 @@ def test_a_comment_asks_for_no_correction_of_a_fix_on_a_build(stored):
         assert "gluon-thread-barrier" in text and "`gluon_names`" in text
 
 
+@pytest.mark.parametrize(
+    ("column", "asked"), [("here-tokenspeed-triton-3.9.10", False), ("here-triton-3.9.10", True)]
+)
+def test_a_comment_asks_for_no_change_of_ours_where_a_build_differs(stored, column, asked):
+    failing = dataclasses.replace(cell(column, "crash"), kernel="softmax", fingerprint="SIGABRT")
+    text = comment(stored([failing], issues.load(), code=1))
+    assert ("Regressed: 1 root cause" in text) == asked
+    assert ("Differs from Triton 3.9.0: 1 root cause" in text) != asked
+    text = comment(stored([cell(column, "pass")], issues.load(), code=1))
+    assert ("Close their affected releases" in text) == asked
+    assert ("Passes on a vendor's build: 1 known issues" in text) != asked
+    assert ("are the vendor's" in text) != asked
+
+
 def test_a_builtin_of_ours_is_of_the_package_that_is_loaded(monkeypatch):
     for package in ("triton", "tokenspeed_triton"):
         monkeypatch.setitem(sys.modules, "triton", types.ModuleType(package))

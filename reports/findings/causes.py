@@ -51,20 +51,32 @@ class Cause:
         return _names(record.mode for record in self.records)
 
 
-def unexpected(view: View) -> list[Cause]:
-    """Failures that no known issue explains; for another suite's kernels also those that one explains."""
-    explained = view.verdict.explained
-    return _grouped([(record, explained.get(record.id)) for record in view.verdict.unexpected_red])
+def unexpected(view: View, *, vendors: bool | None = None) -> list[Cause]:
+    """Failures that no known issue explains; for another suite's kernels also those that one explains.
+
+    Args:
+        vendors: only those on vendors' builds, or only those on Triton's own releases; None for both.
+    """
+    verdict = view.verdict
+    return _grouped([
+        (record, verdict.explained.get(record.id))
+        for record in verdict.unexpected_red
+        if vendors in (None, on_vendors_build(view, record))
+    ])  # fmt: skip
 
 
 def not_healed(view: View, *, vendors: bool) -> list[Cause]:
-    """Those on vendors' builds, or on Triton's own releases, among which all of another suite's kernels count."""
-    verdict = view.verdict
+    """Those on vendors' builds, or those on Triton's own releases."""
     return _grouped([
         (record, issue)
-        for record, issue in verdict.shim_failed
-        if vendors == bool(not verdict.theirs and versions.vendor_of(record.column))
+        for record, issue in view.verdict.shim_failed
+        if vendors == on_vendors_build(view, record)
     ])  # fmt: skip
+
+
+def on_vendors_build(view: View, record: Record) -> bool:
+    """Whether a difference is the vendor's, and asks for no change here; never so of another suite's kernels."""
+    return not view.verdict.theirs and bool(versions.vendor_of(record.column))
 
 
 def _grouped(pairs: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from crosswarp.matrix import versions
 from crosswarp.matrix.results.vocabulary import COMPAT, STANDINGS
-from crosswarp.reports.findings.causes import Cause, not_healed, unexpected
+from crosswarp.reports.findings.causes import Cause, not_healed, on_vendors_build, unexpected
 from crosswarp.reports.findings.diff import Group
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.since import Since
@@ -147,7 +148,7 @@ def _group(group: Group) -> list[str]:
 def _sections(view: View) -> list[Section]:
     """In the order in which a reader wants them; the last are the first to be cut."""
     sections = []
-    red, failed = unexpected(view), not_healed(view, vendors=False)
+    red, failed = unexpected(view, vendors=False), not_healed(view, vendors=False)
     if red:
         if view.verdict.theirs:
             title = f"Fails: {_number(red, 'root cause')}"
@@ -160,11 +161,13 @@ def _sections(view: View) -> list[Section]:
         title = f"Not fixed: {_number(failed, 'issue')} whose shim did not help"
         note = "Correct the shim, or narrow its promise in issues.toml."
         sections.append(_causes(title, failed, "" if view.verdict.theirs else note))
+    if differs := unexpected(view, vendors=True):
+        title = f"Differs from {_nearest(differs)}: {_number(differs, 'root cause')} that no known issue explains"
+        sections.append(_causes(title, differs, vendors.THEIRS))
     if unfixed := not_healed(view, vendors=True):
         title = f"Not fixed on a vendor's build: {_number(unfixed, 'issue')}"
         sections.append(_causes(title, unfixed, vendors.STAND_ASIDE))
-    if view.verdict.unexpectedly_green:
-        sections.append(_green(view))
+    sections += _green(view)
     if view.wrong_windows:
         rows = [f"- {_code(wrong.issue.id)}: {_code(wrong.text)}" for wrong in view.wrong_windows]
         sections.append(Section("Wrong affected releases in issues.toml", rows))
@@ -206,18 +209,34 @@ def _causes(title: str, causes: Sequence[Cause], note: str) -> Section:
     return _table(title, heads, rows, note=note)
 
 
-def _green(view: View) -> Section:
-    mine: dict[str, list[str]] = {}
+def _green(view: View) -> list[Section]:
+    """Known issues that did not show: on Triton's own releases, and on vendors' builds."""
     issues = {green.issue.id: green.issue for green in view.verdict.unexpectedly_green}
-    for green in view.verdict.unexpectedly_green:
-        mine.setdefault(green.issue.id, []).append(green.record.column)
-    rows = [
-        [_code(name), _code(issues[name].title), _some(list(dict.fromkeys(on))), f"{len(on):,}"]
-        for name, on in mine.items()
-    ]
-    title = f"Good news: {len(mine)} known issues no longer reproduce"
-    note = "Close their affected releases in issues.toml, and see whether their shims can go."
-    return _table(title, ["issue", "what", "columns", "cells"], rows, note=note)
+    sections = []
+    for of_vendors in (False, True):
+        columns: dict[str, list[str]] = {}
+        for green in view.verdict.unexpectedly_green:
+            if on_vendors_build(view, green.record) == of_vendors:
+                columns.setdefault(green.issue.id, []).append(green.record.column)
+        title = f"Good news: {len(columns)} known issues no longer reproduce"
+        note = "Close their affected releases in issues.toml, and see whether their shims can go."
+        if of_vendors:
+            title = f"Passes on a vendor's build: {len(columns)} known issues"
+            note = vendors.THEIRS
+        rows = [
+            [_code(name), _code(issues[name].title), _some(list(dict.fromkeys(on))), f"{len(on):,}"]
+            for name, on in columns.items()
+        ]
+        if rows:
+            sections.append(_table(title, ["issue", "what", "columns", "cells"], rows, note=note))
+    return sections
+
+
+def _nearest(causes: Sequence[Cause]) -> str:
+    """The releases that the builds of these causes are nearest to: `Triton 3.9.0`."""
+    builds = [versions.vendor_of(column) for cause in causes for column in cause.columns]
+    releases = dict.fromkeys(vendors.nearest_release(build) for build in builds)
+    return f"Triton {' and '.join(releases)}"
 
 
 def _cells(view: View) -> Section:

@@ -13,6 +13,9 @@ from crosswarp.reports.text.layout import fill
 # Of fixes that do not help on a vendor's build.
 STAND_ASIDE = "The fixes are made for Triton's own releases, and on this build they stand aside or do not fit."
 
+# Of results that differ from those of the nearest release.
+THEIRS = "These changes are the vendor's, or are coming with a later release."
+
 Cells = Callable[[Iterable[tuple[Record, str]]], str]
 
 
@@ -45,8 +48,7 @@ def differences(view: View, cells: Cells) -> list[str]:
         release = nearest_release(build)
         count = len(fails) + len(passes) + len(unfixed)
         text = (
-            f"DIFFERS FROM TRITON {release} ({count} cells): {build} is a vendor's build. These "
-            "changes are the vendor's, or are coming with a later release."
+            f"DIFFERS FROM TRITON {release} ({count} cells): {build} is a vendor's build. {THEIRS}"
         )
         lines = [fill("", text)]
         if fails:
