@@ -97,7 +97,7 @@ def _tuples(gluon: Gluon) -> None:
 
     def of_constants(made: Any) -> Any:
         fields = getattr(made.type, "fields", None) or ()
-        constant = all(type(one).__name__ in ("constexpr", "tuple") for one in made.values)
+        constant = all(type(member).__name__ in ("constexpr", "tuple") for member in made.values)
         if "value" in fields or not constant:
             # Python then asks the tuple's own __getattr__.
             raise AttributeError

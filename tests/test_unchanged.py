@@ -22,7 +22,7 @@ from crosswarp.matrix.running import merge
 from crosswarp.matrix.running.plan import Plan
 from crosswarp.matrix.work import suite_keys
 from crosswarp.matrix.work.suite import Suite
-from crosswarp.reports.findings import taken
+from crosswarp.reports.findings import reused
 
 HOME = Path(kernels.__file__).parent
 ONE = "import _shared\nfrom crosswarp.kernels import Kernel\nKERNEL = Kernel()\n"
@@ -610,7 +610,7 @@ def test_badges_and_diff_say_so_too(partly, command, tmp_path):
 def test_what_another_store_ran_is_said_without_a_number(make_record):
     one = make_record()
     assert (
-        str(taken.taken([one], {(one.column, one.item): 0}))
+        str(reused.reused([one], {(one.column, one.item): 0}))
         == "1 of 1 cells from runs of another store"
     )
-    assert str(taken.taken([one], {})) == ""
+    assert str(reused.reused([one], {})) == ""

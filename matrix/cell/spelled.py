@@ -15,16 +15,16 @@ def parameters(text: str) -> "Dict[str, str]":
     """The parameters of a signature of the table, in order, with their defaults, or an empty string."""
     if not text.startswith("("):
         return {}
-    found = ast.parse(f"def f{text}: pass").body[0]
-    assert isinstance(found, ast.FunctionDef)
-    given = found.args
-    plain = [one.arg for one in (*given.posonlyargs, *given.args)]
-    spelled = [ast.unparse(one) for one in given.defaults]
+    function = ast.parse(f"def f{text}: pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    given = function.args
+    plain = [parameter.arg for parameter in (*given.posonlyargs, *given.args)]
+    spelled = [ast.unparse(value) for value in given.defaults]
     defaults = dict(zip(plain, [""] * (len(plain) - len(spelled)) + spelled))
     if given.vararg:
         defaults[f"*{given.vararg.arg}"] = ""
-    for one, default in zip(given.kwonlyargs, given.kw_defaults):
-        defaults[one.arg] = "" if default is None else ast.unparse(default)
+    for parameter, default in zip(given.kwonlyargs, given.kw_defaults):
+        defaults[parameter.arg] = "" if default is None else ast.unparse(default)
     if given.kwarg:
         defaults[f"**{given.kwarg.arg}"] = ""
     return defaults

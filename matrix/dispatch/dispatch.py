@@ -139,7 +139,7 @@ def _kept(folder: Path, ended: Ended | Died) -> str:
         return f"its worker died: {ended.why}. The same command runs it again."
     if not ended.store:
         status = f"exit status {ended.status}" if ended.status >= 0 else f"signal {-ended.status}"
-        return f"it made no run ({status}):\n{ended.said}"
+        return f"it made no run ({status}):\n{ended.printed}"
     path = folder / f"{ended.name}.db"
     handle, partial = tempfile.mkstemp(dir=folder, suffix=".partial")
     with os.fdopen(handle, "wb") as file:
@@ -147,7 +147,7 @@ def _kept(folder: Path, ended: Ended | Died) -> str:
     os.replace(partial, path)
     if _whole(path):
         return ""
-    return f"it was not finished (exit status {ended.status}):\n{ended.said}"
+    return f"it was not finished (exit status {ended.status}):\n{ended.printed}"
 
 
 def _whole(path: Path) -> bool:

@@ -53,7 +53,7 @@ class Ended:
     name: str
     status: int
     store: bytes
-    said: str
+    printed: str
     host: str
     seconds: float
 

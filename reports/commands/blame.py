@@ -42,7 +42,7 @@ NAMES = {"triton": "Triton", "torch": "torch", "numpy": "numpy", "python": "Pyth
 class Tried:
     """A combination and what it showed. `column` is empty where no column can be it."""
 
-    taken: Combination
+    from_bad: Combination
     column: str
     answer: Answer
     why: str
@@ -55,18 +55,18 @@ class Tried:
 class Blamed:
     good: Side
     bad: Side
-    found: Found
+    attributed: Found
     tried: Sequence[Tried]
     symptom: Sequence[Record]
 
     @property
     def axes(self) -> list[str]:
         """Those on which the columns differ."""
-        return [swap.axis for swap in self.found.swapped]
+        return [swap.axis for swap in self.attributed.swapped]
 
     @property
     def exit_code(self) -> int:
-        if self.found.answered:
+        if self.attributed.answered:
             return EXIT_EXPECTED
         return (
             EXIT_ENVIRONMENT if any(attempt.failed for attempt in self.tried) else EXIT_UNEXPECTED
@@ -210,7 +210,7 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
     rows = [
         [
             attempt.run or "",
-            "\n".join([_made(attempt.taken, blamed.axes), column_id(attempt.column)]),
+            "\n".join([_made(attempt.from_bad, blamed.axes), column_id(attempt.column)]),
             attempt.answer,
             escape.line(attempt.why, 30),
         ]
@@ -226,7 +226,7 @@ def _text(options: argparse.Namespace, blamed: Blamed, known: Sequence[Issue]) -
     ]
     paragraphs += [
         wrapped(
-            f"{attempt.column or _made(attempt.taken, blamed.axes)}: cannot be installed",
+            f"{attempt.column or _made(attempt.from_bad, blamed.axes)}: cannot be installed",
             attempt.failed,
         )
         for attempt in blamed.tried
@@ -249,7 +249,7 @@ def _made(from_bad: Combination, axes: Sequence[str]) -> str:
 
 
 def _conclusion(blamed: Blamed) -> str:
-    result, good, bad = blamed.found, blamed.good, blamed.bad
+    result, good, bad = blamed.attributed, blamed.good, blamed.bad
     names = _names(result.axes)
     if result.verdict == "carries" and len(blamed.axes) == 1:
         return f"{names} carries it: of the four, nothing else differs."

@@ -191,7 +191,7 @@ class _Command:
         records: list[Record] = []
         with tempfile.TemporaryDirectory() as scratch, Store(Path(scratch) / "written.db") as store:
             for plan, prepare, key in writer.each():
-                code, number = self.one(
+                code, number = self.run_environment(
                     plan, store, prepare, Path(scratch),
                     partial(inductor.Inductor, self.asked, folder=self.root / key),
                 )  # fmt: skip
@@ -206,7 +206,7 @@ class _Command:
         codes, records, versions = [], [], {}
         with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
             for plan, prepare, _ in self.each():
-                code, number = self.one(
+                code, number = self.run_environment(
                     plan, store, prepare, Path(scratch),
                     partial(inductor.Inductor, self.asked, folder=None),
                 )  # fmt: skip
@@ -232,7 +232,7 @@ class _Command:
         codes = []
         with tempfile.TemporaryDirectory() as scratch, Store(self.options.store) as store:
             for plan, prepare, _ in self.each():
-                code, number = self.one(
+                code, number = self.run_environment(
                     replace(plan, lanes=lanes), store, prepare, Path(scratch),
                     partial(_replayed, suite),
                 )  # fmt: skip
@@ -255,7 +255,7 @@ class _Command:
             key = inductor.key(column.id, pair, builder.lock(column))
             yield replace(self.plan, columns=(column,)), builder, key
 
-    def one(
+    def run_environment(
         self, plan: Plan, store: Store, prepare: Prepare, scratch: Path, work: Callable[[Path], Work]
     ) -> tuple[int, int]:  # fmt: skip
         """Run one environment: its exit status and the number of its run. `work` is made of what is brought along."""

@@ -77,7 +77,7 @@ def shown(table: Table, globs: Sequence[str]) -> str:
         fill(f"{sign:<3}", text)
         for sign, text in language_view.SIGNS
         # N and A come before the interpreter's sign as well.
-        if sign and (sign in seen or sign in "NA" and any(one[:1] == sign for one in seen))
+        if sign and (sign in seen or sign in "NA" and any(shown[:1] == sign for shown in seen))
     ]
     return "\n".join([*lines[1:], "", *meanings])
 
@@ -85,7 +85,7 @@ def shown(table: Table, globs: Sequence[str]) -> str:
 def check_names(table: Table, globs: Sequence[str]) -> None:
     """Raises UsageError for what names nothing: nothing asked would look like all is well."""
     for glob in globs:
-        if not any(fnmatchcase(name, glob) for one in table.values() for name in one.names):
+        if not any(fnmatchcase(name, glob) for release in table.values() for name in release.names):
             raise UsageError(
                 f"no release has a name like {glob}. Names are spelled tl.load, tensor.sum, libdevice.tanh, "
                 "launch.num_warps; * stands for anything."

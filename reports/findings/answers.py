@@ -135,16 +135,16 @@ def _exact(hits: list[_Hit], index: errors.Index) -> list[_Hit]:
         general = 2 if entry.kind == "general" else 0
         return general, entry.table, weight, places, entry.shared, number
 
-    kept: list[_Hit] = []
+    chosen: list[_Hit] = []
     for hit in sorted(hits, key=order):
         over = [
-            at for at, other in enumerate(kept) if hit.start < other.end and other.start < hit.end
+            at for at, other in enumerate(chosen) if hit.start < other.end and other.start < hit.end
         ]
         if not over:
-            kept.append(hit)
-        elif hit.of_source and kept[over[0]].source is None and not kept[over[0]].of_source:
-            kept[over[0]] = replace(kept[over[0]], source=hit.wording.number)
-    return kept
+            chosen.append(hit)
+        elif hit.of_source and chosen[over[0]].source is None and not chosen[over[0]].of_source:
+            chosen[over[0]] = replace(chosen[over[0]], source=hit.wording.number)
+    return chosen
 
 
 # The errors of the index

@@ -128,9 +128,9 @@ def consistency(records: Iterable[Record]) -> Consistency:
 
 
 def _of(record: Record) -> Iterator[tuple[Place, Mapping[str, Any], str, float | None]]:
-    kept = _mapping(record.resources.get("warps"))
-    dtype, tolerance = str(kept.get("dtype", "")), kept.get("tolerance")
-    for count, figures in _mapping(kept.get("by_count")).items():
+    by_warps = _mapping(record.resources.get("warps"))
+    dtype, tolerance = str(by_warps.get("dtype", "")), by_warps.get("tolerance")
+    for count, figures in _mapping(by_warps.get("by_count")).items():
         if str(count).isdigit():
             place = Place(record.column, record.target, record.mode, record.config, int(count))
             declared = tolerance if isinstance(tolerance, float) else None

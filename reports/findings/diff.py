@@ -21,7 +21,7 @@ from crosswarp.matrix.results.verdict import ByKernel, Verdict, judge
 from crosswarp.matrix.results.vocabulary import WORST
 from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.missing import unreached
-from crosswarp.reports.findings.taken import Taken, taken
+from crosswarp.reports.findings.reused import Reused, reused
 
 LATEST = "run"
 _OF_REPRODUCERS = ("same", "regressed", "fixed", "changed-failure", "unknown")
@@ -47,8 +47,8 @@ class Side:
     sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @property
-    def taken(self) -> Taken:
-        return taken(self.records, self.sources)
+    def reused(self) -> Reused:
+        return reused(self.records, self.sources)
 
     @property
     def columns(self) -> list[str]:

@@ -393,16 +393,16 @@ def _read(text: str, lines: Sequence[str]) -> list[int]:
     # The last line is the final error.
     ends = [len(lines) - 1]
     strong = _having(shapes, places, STRONG)
-    kept: set[int] = set()
+    chosen: set[int] = set()
     left = MOST_TEXT
     for place in chain(ends, _from_both_ends(strong), _marked(shapes, places)):
         for number in range(max(0, place - BEFORE), min(len(lines), place + AFTER)):
-            if number not in kept:
+            if number not in chosen:
                 left -= min(len(lines[number]), LONGEST_LINE)
-                if left < 0 or len(kept) >= MOST:
-                    return sorted(kept)
-                kept.add(number)
-    return sorted(kept)
+                if left < 0 or len(chosen) >= MOST:
+                    return sorted(chosen)
+                chosen.add(number)
+    return sorted(chosen)
 
 
 def _having(shapes: Sequence[bytes], places: Sequence[int], marks: Sequence[str]) -> list[int]:

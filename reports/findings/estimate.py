@@ -117,7 +117,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for record in records:
         cells[record.lane, record.target].append(record)
-    kept = bool(Described(plan.describe()).selected("left_out"))
+    only_distinct = bool(Described(plan.describe()).selected("left_out"))
     factor = costs.releases.factor(column)
     count, known = 0.0, True
     lanes: dict[str, Expected] = {}
@@ -136,7 +136,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
             here = (cases or 0) * len(plan.modes)
             count += here
             items += here
-            seconds += here * factor * (cost.kept if kept else cost.seconds)
+            seconds += here * factor * (cost.kept if only_distinct else cost.seconds)
         if items:
             lanes[lane] = Expected(items, seconds / items)
     share = 1 / plan.shard[1] if plan.shard else 1

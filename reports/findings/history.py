@@ -64,10 +64,10 @@ def _suite(run: Run) -> tuple[str, str]:
 
 def worst_of(
     counts: Iterable[tuple[str, str, str, str, str, str]],
-    kept: dict[Any, Any] | None = None,
+    interned: dict[Any, Any] | None = None,
 ) -> dict[Place, tuple[int | None, int | None]]:
-    """Returns the worst outcome of each place that `Store.counts` counts. `kept`: values shared with other runs."""
-    shared = ({} if kept is None else kept).setdefault
+    """Returns the worst outcome of each place that `Store.counts` counts. `interned`: values shared with other runs."""
+    shared = ({} if interned is None else interned).setdefault
     worst: dict[Place, list[int | None]] = defaultdict(lambda: [None, None])
     for column, target, lane, name, kernel, outcome in counts:
         sides = worst[lane, target, kernel, column]

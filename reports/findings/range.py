@@ -25,7 +25,7 @@ class Shown:
     kernels: Sequence[str]
     targets: Sequence[str]
     lanes: Sequence[str]
-    found: supported.Supported
+    supported: supported.Supported
     # The requirements of the library whose tests these are, by "triton" and "torch".
     declares: Mapping[str, str] = field(default_factory=dict)
     # How many kernels that only show a known issue were left out.
@@ -79,7 +79,7 @@ def measured(
         kernels=sorted({record.kernel for record in records}),
         targets=list(dict.fromkeys(record.target for record in records)),
         lanes=sorted({record.lane for record in records}, key=LANES.index),
-        found=supported.supported(
+        supported=supported.supported(
             records, table, columns if isinstance(columns, (list, tuple)) else (), short
         ),
         declares=_declares(stored),

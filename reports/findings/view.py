@@ -22,7 +22,7 @@ from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings import missing, reproducers
 from crosswarp.reports.findings.marks import Mark, Place, marks
-from crosswarp.reports.findings.taken import Taken, taken
+from crosswarp.reports.findings.reused import Reused, reused
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class View:
     sources: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
     @cached_property
-    def taken(self) -> Taken:
-        return taken(self.records, self.sources)
+    def reused(self) -> Reused:
+        return reused(self.records, self.sources)
 
     @cached_property
     def columns(self) -> list[str]:

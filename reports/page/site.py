@@ -173,7 +173,7 @@ class _Renderer:
         self._environment.filters |= {"line": line, "web": web, "short_link": short_link}
         self._environment.globals |= {
             "run": model.view.run,
-            "taken": str(model.view.taken),
+            "reused": str(model.view.reused),
             "columns": model.columns,
             "kernels": model.kernels,
             "signs": SIGNS,

@@ -29,7 +29,7 @@ class _Module:
     binds: dict[str, list[ast.stmt] | Meaning] = field(default_factory=dict)
     # Names that imports which stay bind, with the imports of that name alone: `import a` and `import a.b` are two.
     imports: dict[str, list[str]] = field(default_factory=dict)
-    taken: set[ast.stmt] = field(default_factory=set)
+    copied: set[ast.stmt] = field(default_factory=set)
     used_imports: set[str] = field(default_factory=set)
 
 
@@ -98,14 +98,14 @@ def _take(modules: dict[str, _Module], find: Find, name: str, wanted: str) -> No
         _take(modules, find, *bound)
     else:
         for statement in bound:
-            if statement not in module.taken:
+            if statement not in module.copied:
                 _take_statement(modules, find, module, statement)
 
 
 def _take_statement(
     modules: dict[str, _Module], find: Find, module: _Module, statement: ast.stmt
 ) -> None:  # fmt: skip
-    module.taken.add(statement)
+    module.copied.add(statement)
     for used in dict.fromkeys(node.id for node in _globals(statement)):
         # Python complains of a name that nothing binds at the top level, as it did before.
         if used in module.binds or used in module.imports:
@@ -161,7 +161,7 @@ def _renamed(
         own = [
             bound
             for statement in module.tree.body
-            if statement in module.taken
+            if statement in module.copied
             for bound in _bound_by(statement)
         ]
         for bound in [*own, *sorted(module.used_imports)]:
@@ -203,7 +203,7 @@ def _blocks(
     end = 0
     for statement in module.tree.body:
         first, last = _lines(statement, lines)
-        if statement in module.taken and last > end:
+        if statement in module.copied and last > end:
             edits = list(_edits(statement, names, lines)) if names else []
             yield _text(lines, first, last, edits).rstrip("\n")
             end = last

@@ -171,8 +171,10 @@ def _beside(module: str, suite: Path | None) -> str | None:
 def _spelled_out(source: str, kernel: str) -> str:
     """Returns the source with `Kernel(name=…, …)` in place of `kernel_of(globals(), …)`: a script has another name."""
     _, _, call = source.partition("kernel_of(\n")
-    taken = [name for name in FUNCTIONS if name in names(source) and f"\n    {name}=" not in call]
-    fields = [f"{name}={name}" for name in taken]
+    functions = [
+        name for name in FUNCTIONS if name in names(source) and f"\n    {name}=" not in call
+    ]
+    fields = [f"{name}={name}" for name in functions]
     given = ",\n    ".join([f"name={_quoted(kernel)}", *fields])
     plain = source.replace("kernel_of(\n    globals()", f"Kernel(\n    {given}")
     return re.sub(r"\bkernel_of\b", "Kernel", plain)

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.verdict import triton_of
 from crosswarp.matrix.versions import Version
+from crosswarp.reports.findings.reused import Reused, reused
 from crosswarp.reports.findings.standing import Standing, standing
-from crosswarp.reports.findings.taken import Taken, taken
 from crosswarp.reports.findings.view import View, day
 from crosswarp.reports.text import escape
 
@@ -52,12 +52,12 @@ class Badge:
 
 def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     """By the path that they are written to, without its ending."""
-    made = {"all": _badge(_range(view), standing(view), view, stale_before, view.taken)}
+    made = {"all": _badge(_range(view), standing(view), view, stale_before, view.reused)}
     for column in view.columns:
         shown = standing(view, column=column)
         made[f"columns/{_file(column)}"] = _badge(
             _spelled(view.label(column)), shown, view, stale_before,
-            taken(view.records, view.sources, column=column),
+            reused(view.records, view.sources, column=column),
         )  # fmt: skip
     # The other lanes have targets that no plan names.
     planned = view.run.described.targets
@@ -65,7 +65,7 @@ def badges(view: View, stale_before: date | None = None) -> dict[str, Badge]:
     for target in dict.fromkeys([*named, *(record.target for record in view.records)]):
         label = {"cpu": "interpreter"}.get(target, target)
         shown = standing(view, target=target)
-        over = taken(view.records, view.sources, target=target)
+        over = reused(view.records, view.sources, target=target)
         made[f"targets/{_file(target)}"] = _badge(label, shown, view, stale_before, over)
     return made
 
@@ -130,7 +130,7 @@ def _width(char: str) -> int:
 
 
 def _badge(
-    label: str, shown: Standing, view: View, stale_before: date | None, over: Taken
+    label: str, shown: Standing, view: View, stale_before: date | None, over: Reused
 ) -> Badge:
     on = day(view.run.finished or view.run.started)
     message, colour = shown.summary(), COLOURS[shown.state]

@@ -98,7 +98,7 @@ def _head(view: View, since: Since | None) -> str:
         some = plan.get(name)
         if isinstance(some, list) and some:
             facts.append(_some(some, 20))
-    if over := str(view.taken):
+    if over := str(view.reused):
         facts.append(over)
     if plan.get("commit"):
         facts.append(f"commit {escape.code(str(plan['commit'])[:60])}")

@@ -141,9 +141,9 @@ def known(group: Group) -> str:
 def _runs_taken(diff: Diff) -> list[str]:
     """How much of a side is an earlier run's, a line each."""
     return [
-        fill("", escape.line(f"{side.title}: {side.taken}, unchanged since"))
+        fill("", escape.line(f"{side.title}: {side.reused}, unchanged since"))
         for side in (diff.before, diff.after)
-        if str(side.taken)
+        if str(side.reused)
     ]
 
 
@@ -372,9 +372,9 @@ def _last_line(diff: Diff) -> str:
 
 
 def _side(side: Side) -> dict[str, object]:
-    taken = {"cells": side.taken.cells, "of": side.taken.of, "runs": dict(side.taken.runs)}
+    reused = {"cells": side.reused.cells, "of": side.reused.of, "runs": dict(side.reused.runs)}
     return {
-        "name": side.name, "column": side.column, "columns": side.columns, "taken_over": taken,
+        "name": side.name, "column": side.column, "columns": side.columns, "taken_over": reused,
     }  # fmt: skip
 
 

@@ -148,9 +148,9 @@ def export(view: View) -> str:
         "run": asdict(view.run),
         "missing": [str(gap) for gap in missing(view)],
         "taken_over": {
-            "cells": view.taken.cells,
-            "of": view.taken.of,
-            "runs": dict(view.taken.runs),
+            "cells": view.reused.cells,
+            "of": view.reused.of,
+            "runs": dict(view.reused.runs),
         },
         "environments": [asdict(environment) for environment in view.environments],
         "unsupported_targets": [
@@ -206,15 +206,15 @@ def plain(node: Any) -> Any:
         return [plain(part) for part in node]
     if not isinstance(node, dict):
         return node
-    kept = {
+    properties = {
         name: plain(value)
         for name, value in node.items()
         if not (name == "title" and isinstance(value, str) or value is True)
     }
-    if isinstance(kept.get("const"), int):
-        kept.pop("type", None)
-        kept.pop("enum", None)
-    return kept
+    if isinstance(properties.get("const"), int):
+        properties.pop("type", None)
+        properties.pop("enum", None)
+    return properties
 
 
 def _cell(record: Record) -> dict[str, object]:

@@ -13,7 +13,7 @@ LONGEST = 600
 
 
 def markdown(view: View) -> str:
-    over = [f"Unchanged, and not run again: {view.taken}."] if str(view.taken) else []
+    over = [f"Unchanged, and not run again: {view.reused}."] if str(view.reused) else []
     parts = [*over, *_grids(view), *_regressions(view), *_unexpected(view)]
     return "\n\n".join(parts) + "\n" if parts else "Nothing was recorded.\n"
 

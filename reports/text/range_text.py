@@ -25,7 +25,7 @@ _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
 
 
 def terminal(shown: Shown) -> str:
-    supported = shown.found
+    supported = shown.supported
     parts = [fill("", escape.line(_head(shown)))]
     if shown.declares:
         parts.append("\n".join(fill("", line) for line in declared(shown)))
@@ -46,7 +46,7 @@ def terminal(shown: Shown) -> str:
 
 
 def markdown(shown: Shown) -> str:
-    supported = shown.found
+    supported = shown.supported
     ranges = [
         [
             COMPAT[mode].meaning,
@@ -72,7 +72,7 @@ def markdown(shown: Shown) -> str:
 
 
 def export(shown: Shown) -> str:
-    supported = shown.found
+    supported = shown.supported
     document = {
         "format": FORMAT,
         "run": {"id": shown.run.id, "started": shown.run.started, "status": shown.run.status},
@@ -94,7 +94,7 @@ def declared(shown: Shown) -> list[str]:
     """Compares the library's metadata with the measurement: a line for Triton and one for torch."""
     lines = []
     for name, says in shown.declares.items():
-        spans = [(mode, getattr(of, name)) for mode, of in shown.found.suite.items()]
+        spans = [(mode, getattr(of, name)) for mode, of in shown.supported.suite.items()]
         parts = [
             f"{span.specifier or 'no release passes'}{_untried(span, says)} {COMPAT[mode].meaning}"
             for mode, span in spans
@@ -185,7 +185,7 @@ def _state(measured: Measured) -> str:
 
 def _remarks(shown: Shown) -> list[str]:
     remarks: dict[str, list[str]] = {}
-    for of in shown.found.suite.values():
+    for of in shown.supported.suite.values():
         for release in of.releases:
             if release.lacking:
                 lacking = ", ".join(_LANE_OF.get(name, name) for name in release.lacking)
@@ -196,11 +196,11 @@ def _remarks(shown: Shown) -> list[str]:
         f"On {', '.join(releases)}, declared unsupported: {lacking}."
         for lacking, releases in remarks.items()
     ]
-    for release in next(iter(shown.found.suite.values())).releases:
+    for release in next(iter(shown.supported.suite.values())).releases:
         stand_ins = [name for name in release.release.columns if not name.startswith("triton-")]
         if stand_ins:
             lines.append(f"{release.release.triton} was measured as {', '.join(stand_ins)}.")
-    lines += [f"Left out: {column}: {why}." for column, why in shown.found.left_out.items()]
+    lines += [f"Left out: {column}: {why}." for column, why in shown.supported.left_out.items()]
     if shown.apart:
         lines.append(
             f"Left out: {shown.apart} reproducers of known issues, which fail by design (--reproducers)."

@@ -124,7 +124,7 @@ def _head(view: View) -> str:
     head = fill(
         "", escape.line(f"Run {view.run.id}, {view.run.started}, {view.run.status}", LONGEST)
     )
-    if over := str(view.taken):
+    if over := str(view.reused):
         labels.append(f"not run again, because nothing had changed: {over}")
     return "\n".join([head, *(fill("  ", escape.line(text, LONGEST)) for text in labels)])
 

@@ -87,7 +87,7 @@ class Estimates:
 
 def is_of(counted: Any, handed: Handed) -> bool:
     """Return whether a launch's stored estimate came from such a binary: one PTX may become several."""
-    kept = counted.get("estimate") if isinstance(counted, dict) else None
+    stored = counted.get("estimate") if isinstance(counted, dict) else None
     binary = handed.function.binary
     cost = binary.registers or 0, binary.stack or 0
-    return kept is None or (kept.get("registers"), kept.get("stack")) == cost
+    return stored is None or (stored.get("registers"), stored.get("stack")) == cost

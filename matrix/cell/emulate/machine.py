@@ -194,9 +194,9 @@ class Machine:
             return
         entry = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
         entry["grid"] = list(handed.grid)
-        for kept in self._counted:
-            if {**entry, "times": kept["times"]} == kept:
-                kept["times"] += 1
+        for launch in self._counted:
+            if {**entry, "times": launch["times"]} == launch:
+                launch["times"] += 1
                 return
         self._counted.append({**entry, "times": 1})
 

@@ -21,11 +21,11 @@ def tried(counts: Sequence[int], launch: Callable[[], Verdict]) -> Dict[str, Any
             why = verdict.fingerprint or verdict.reason
             runs[str(count)] = {"failed": f"{verdict.outcome}: {why}"[:300]}
             continue
-        kept = verdict.resources.get("outputs") or {}
+        outputs = verdict.resources.get("outputs") or {}
         runs[str(count)] = {
             "error": errors,
             "inputs": verdict.resources.get("inputs", ""),
-            "bits": {name: output["digest"] for name, output in kept.items()},
+            "bits": {name: output["digest"] for name, output in outputs.items()},
             **({} if verdict.outcome == "pass" else {"outcome": verdict.outcome}),
         }
     return runs

@@ -93,10 +93,10 @@ class Counters(ptx.Watch):
         if what in _NOT_COUNTED or machine.threads % 32:
             return
         place = (at, what, space)
-        kept = self._accesses[place]
+        tally = self._accesses[place]
         if what in _BULK or lane is not None or what == "wgmma":
             count = _count(address, condition)
-            kept += (
+            tally += (
                 1,
                 count * nbytes,
                 count * nbytes // 32,
@@ -181,8 +181,8 @@ class Counters(ptx.Watch):
                 for instruction, line in zip(self._kernel.instructions, lines)
             ],
             "memory": [
-                (what, space, lines[at], int(kept[0]), int(kept[2]))
-                for (at, what, space), kept in self._accesses.items()
+                (what, space, lines[at], int(tally[0]), int(tally[2]))
+                for (at, what, space), tally in self._accesses.items()
             ],
         }
 
@@ -196,10 +196,10 @@ class Counters(ptx.Watch):
                 instructions[class_of(instruction.opcode)] += warps[instruction.block]
         moved: Dict[str, int] = defaultdict(int)
         lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5, np.int64))
-        for (at, what, space), kept in self._accesses.items():
+        for (at, what, space), tally in self._accesses.items():
             loc = self._kernel.instructions[at].loc
-            moved[space] += int(kept[1])
-            lines[None if loc is None else loc[1], what, space] += kept
+            moved[space] += int(tally[1])
+            lines[None if loc is None else loc[1], what, space] += tally
         return {
             "instructions": dict(sorted(instructions.items())),
             "bytes": dict(sorted(moved.items())),
@@ -224,8 +224,8 @@ def class_of(opcode: str) -> str:
 
 def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray]) -> List[Dict[str, Any]]:
     rows = []
-    for (line, what, space), kept in lines.items():
-        requests, moved, units, cache_lines, least = map(int, kept)
+    for (line, what, space), tally in lines.items():
+        requests, moved, units, cache_lines, least = map(int, tally)
         row = {"line": line, "what": what, "space": space, "requests": requests, "bytes": moved}
         if space == "global":
             row.update(sectors=units, lines=cache_lines, least=least)
@@ -237,7 +237,7 @@ def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray]) -> List[Dict[str, An
 
 
 def _sum(lines: Dict[Tuple[Any, str, str], np.ndarray], space: str, place: int) -> int:
-    return int(sum(kept[place] for (_, _, where), kept in lines.items() if where == space))
+    return int(sum(tally[place] for (_, _, where), tally in lines.items() if where == space))
 
 
 def _count(address: Any, condition: Any) -> int:

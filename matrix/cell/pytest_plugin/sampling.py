@@ -53,8 +53,8 @@ def cut_parameters(metafunc: Any, count: int, tell: Callable[[int], None]) -> No
         # Sets left out earlier would have been multiplied as well.
         now = left_out * len(calls) // before
         if len(calls) > count:
-            kept = parameters(metafunc.definition.nodeid, [call.id for call in calls], count)
-            metafunc._calls = [calls[position] for position in kept]
+            selected = parameters(metafunc.definition.nodeid, [call.id for call in calls], count)
+            metafunc._calls = [calls[position] for position in selected]
             now += len(calls) - count
         tell(now - left_out)
         left_out = now

@@ -93,8 +93,8 @@ def _owners(module: Any) -> Set[str]:
             for element in list(value)[:_LOOKED_INTO]:
                 owners |= _owner(element)
         elif type(value) is dict:
-            for one in list(value.values())[:_LOOKED_INTO]:
-                owners |= _owner(one)
+            for member in list(value.values())[:_LOOKED_INTO]:
+                owners |= _owner(member)
     return owners
 
 

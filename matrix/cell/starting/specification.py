@@ -111,11 +111,11 @@ def wrong_versions(expect: Mapping[str, str]) -> str:
     """How the installed distributions differ from those planned, or an empty string."""
     wrong = []
     for name, planned in expect.items():
-        found = platform.python_version() if name == "python" else facts.version_of(name)
-        if found is None:
+        installed = platform.python_version() if name == "python" else facts.version_of(name)
+        if installed is None:
             wrong.append(f"{name} not installed, planned {planned}")
-        elif not as_planned(name, found, planned):
-            wrong.append(f"{name} {found}, planned {planned}")
+        elif not as_planned(name, installed, planned):
+            wrong.append(f"{name} {installed}, planned {planned}")
     return "; ".join(wrong)
 
 

@@ -117,15 +117,15 @@ def _preload(folder: str, modules: Any) -> None:
         with contextlib.suppress(Exception):
             importlib.import_module(module)
     sys.path.remove(folder)
-    found = set(sys.modules) - before
+    loaded = set(sys.modules) - before
     # By package: modules that an extension makes itself have no file (tokenizers.decoders).
     packages = {
         name.partition(".")[0]
-        for name in found
+        for name in loaded
         if str(getattr(sys.modules[name], "__file__", None)).startswith(folder)
     }
     _set_aside[folder] = {
-        name: sys.modules.pop(name) for name in found if name.partition(".")[0] in packages
+        name: sys.modules.pop(name) for name in loaded if name.partition(".")[0] in packages
     }
 
 

@@ -70,11 +70,11 @@ def write(folder: Path, program: str, target: str, done: Compiled) -> Dict[str, 
         "kernels": kernels,
         "graphs": graphs,
     }
-    kept = [
+    tensors = [
         {"inputs": traced.inputs, "outputs": traced.outputs, "after": traced.after}
         for traced in done.graphs
     ]
-    torch.save(kept, home / TENSORS)
+    torch.save(tensors, home / TENSORS)
     (home / RECORD).write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", "utf-8")
     return record
 

@@ -51,7 +51,7 @@ def _environ(spec: AskedGuards, path: Path) -> None:
 
 
 def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> None:
-    def one(turned: str) -> Any:
+    def run_item(turned: str) -> Any:
         configs: List[List[str]] = []
         forcing.begin(turned)
         verdict = runner.run(item, spec, lambda name, each, _: configs.append([name, each.outcome]))
@@ -59,12 +59,12 @@ def _item(item: plan.Item, spec: AskedGuards, forcing: Forcing, out: Any) -> Non
         _answer(item, turned, verdict, reached, _launched(verdict, configs), out)
         return verdict, reached
 
-    verdict, reached = one("")
+    verdict, reached = run_item("")
     if verdict.outcome in ("unsupported", "not-run"):
         return
     for guard in spec.chosen:
         if guard in reached:
-            one(guard)
+            run_item(guard)
 
 
 def _launched(verdict: Verdict, configs: List[List[str]]) -> str:

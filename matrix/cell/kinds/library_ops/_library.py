@@ -108,10 +108,10 @@ def _limit_tuning(configurations: int) -> None:
     prune = Autotuner.prune_configs
 
     def pruned(tuner, *args, **kwargs):
-        kept = list(prune(tuner, *args, **kwargs))
-        if 0 < configurations < len(kept):
-            kept = kept[: configurations - 1] + kept[-1:]
-        return kept
+        remaining = list(prune(tuner, *args, **kwargs))
+        if 0 < configurations < len(remaining):
+            remaining = remaining[: configurations - 1] + remaining[-1:]
+        return remaining
 
     if configurations:
         Autotuner.prune_configs = pruned

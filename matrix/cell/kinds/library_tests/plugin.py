@@ -55,10 +55,10 @@ class Cells:
         return result
 
     def _keep(self, config: Any, items: List[Any], wanted: Callable[[Any], bool]) -> None:
-        kept = [item for item in items if wanted(item)]
+        selected = [item for item in items if wanted(item)]
         left = [item for item in items if not wanted(item)]
         if left:
-            items[:] = kept
+            items[:] = selected
             config.hook.pytest_deselected(items=left)
 
     def pytest_collectreport(self, report: Any) -> None:

@@ -72,7 +72,7 @@ class Machine:
         self.cancels = Cancels(self)
 
     def _special_registers(self, launch):
-        def one(value):
+        def constant(value):
             return np.full((1, 1), value, u4)
 
         grid, cluster = launch.grid, launch.cluster
@@ -81,12 +81,13 @@ class Machine:
         cta = self.numbers.astype(u4)[:, None]
         lane = thread & u4(31)
         registers = {
-            "%laneid": lane, "%warpid": thread >> u4(5), "%nwarpid": one(-(-self.threads // 32)),
-            "%is_explicit_cluster": one(launch.cluster_size > 1), "%smid": cta, "%nsmid": one(launch.count),
-            "%gridid": one(1), "%dynamic_smem_size": one(launch.dynamic_shared), "%total_smem_size": one(launch.shared),
+            "%laneid": lane, "%warpid": thread >> u4(5), "%nwarpid": constant(-(-self.threads // 32)),
+            "%is_explicit_cluster": constant(launch.cluster_size > 1), "%smid": cta, "%nsmid": constant(launch.count),
+            "%gridid": constant(1), "%dynamic_smem_size": constant(launch.dynamic_shared),
+            "%total_smem_size": constant(launch.shared),
             "%lanemask_eq": u4(1) << lane, "%lanemask_lt": (u4(1) << lane) - u4(1),
             "%cluster_ctarank": (np.arange(self.ctas, dtype=u4) % u4(launch.cluster_size))[:, None],
-            "%cluster_nctarank": one(launch.cluster_size),
+            "%cluster_nctarank": constant(launch.cluster_size),
         }  # fmt: skip
         registers["%lanemask_le"] = registers["%lanemask_lt"] | registers["%lanemask_eq"]
         registers["%lanemask_gt"], registers["%lanemask_ge"] = (
@@ -98,20 +99,20 @@ class Machine:
             cta // u4(grid[0]) % u4(grid[1]),
             cta // u4(grid[0] * grid[1]),
         )
-        tids = (thread, one(0), one(0))
+        tids = (thread, constant(0), constant(0))
         if (y, z) != (1, 1):
             tids = (thread % u4(x), thread // u4(x) % u4(y), thread // u4(x * y))
         for axis, letter in enumerate("xyz"):
             registers[f"%tid.{letter}"], registers[f"%ntid.{letter}"] = (
                 tids[axis],
-                one((x, y, z)[axis]),
+                constant((x, y, z)[axis]),
             )
             registers[f"%ctaid.{letter}"] = position[axis]
-            registers[f"%nctaid.{letter}"] = one(grid[axis])
+            registers[f"%nctaid.{letter}"] = constant(grid[axis])
             registers[f"%clusterid.{letter}"] = position[axis] // u4(cluster[axis])
-            registers[f"%nclusterid.{letter}"] = one(grid[axis] // cluster[axis])
+            registers[f"%nclusterid.{letter}"] = constant(grid[axis] // cluster[axis])
             registers[f"%cluster_ctaid.{letter}"] = position[axis] % u4(cluster[axis])
-            registers[f"%cluster_nctaid.{letter}"] = one(cluster[axis])
+            registers[f"%cluster_nctaid.{letter}"] = constant(cluster[axis])
         return {
             name: np.broadcast_to(value, value.shape if value.ndim == 2 else (1, 1))
             for name, value in registers.items()

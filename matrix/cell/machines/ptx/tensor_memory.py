@@ -81,8 +81,8 @@ class TensorMemory:
             if self._relinquished[cta]:
                 what = "an allocation after relinquish_alloc_permit"
                 raise machine.fault("tensor memory", what, "", None, lane, at)
-            taken = self._taken[cta].reshape(-1, count)
-            free = np.flatnonzero(~taken.any(1))
+            occupied = self._taken[cta].reshape(-1, count)
+            free = np.flatnonzero(~occupied.any(1))
             if not len(free):
                 what = f"no {count} columns are free, and nobody of this program gives any back"
                 raise machine.fault("tensor memory", what, "", None, lane, at)

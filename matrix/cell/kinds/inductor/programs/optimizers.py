@@ -18,7 +18,7 @@ def adam_foreach():
         torch._foreach_addcdiv_(parameters, first, root, -1e-3)
         return parameters
 
-    squares = [one.square() for one in each(SHAPES, seed=3)]
+    squares = [tensor.square() for tensor in each(SHAPES, seed=3)]
     return call, [each(SHAPES), each(SHAPES, seed=1), each(SHAPES, seed=2), squares]
 
 
@@ -52,8 +52,8 @@ def muon():
 @program()
 def clip_gradients():
     def call(gradients):
-        norm = torch.stack([torch.linalg.vector_norm(one) for one in gradients]).norm()
+        norm = torch.stack([torch.linalg.vector_norm(tensor) for tensor in gradients]).norm()
         scale = torch.clamp(1.0 / (norm + 1e-6), max=1.0)
-        return [one * scale for one in gradients], norm
+        return [tensor * scale for tensor in gradients], norm
 
     return call, [each(SHAPES)]

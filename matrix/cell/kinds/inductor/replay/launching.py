@@ -14,7 +14,7 @@ _NUMBER = 65536
 _ELEMENTS = 64
 
 
-def one(
+def launch_once(
     home: Path,
     record: Dict[str, Any],
     kernel: Dict[str, Any],

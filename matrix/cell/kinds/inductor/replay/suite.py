@@ -81,7 +81,7 @@ def _cases(
             if most and place >= most:
                 break
             launch = functools.partial(
-                launching.one, home, record, stored, place, first.get(stored["id"])
+                launching.launch_once, home, record, stored, place, first.get(stored["id"])
             )
             # No parameter is compared, so the type is only a label.
             yield (

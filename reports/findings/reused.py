@@ -9,7 +9,7 @@ from crosswarp.matrix.results.record import Record
 
 
 @dataclass(frozen=True)
-class Taken:
+class Reused:
     """Attributes:
     of: all the cells that were looked at.
     runs: by the number of an earlier run, how many of them are from there; 0 is a run that another store holds.
@@ -33,13 +33,13 @@ class Taken:
         return f"{self.cells:,} of {self.of:,} cells from {' and '.join(sources)}"
 
 
-def taken(
+def reused(
     records: Sequence[Record],
     sources: Mapping[tuple[str, str], int],
     column: str | None = None,
     target: str | None = None,
-) -> Taken:
-    """Counts the cells taken over from other runs, by run; of all `records`, or of one column or target.
+) -> Reused:
+    """Counts the cells reused from other runs, by run; of all `records`, or of one column or target.
 
     `sources`: by column and item, the run that its cells come from.
     """
@@ -49,4 +49,4 @@ def taken(
             of += 1
             if sources and (source := sources.get((record.column, record.item))) is not None:
                 runs[source] = runs.get(source, 0) + 1
-    return Taken(of, runs)
+    return Reused(of, runs)
