@@ -44,21 +44,51 @@ def lost(records, kept, shown):
     }
 
 
-def test_each_outcome_of_a_kernel_is_seen_wherever_it_was_for_either_maker_in_both_modes(
+def test_each_outcome_of_a_kernel_is_seen_on_each_release_in_both_modes_and_each_failure_for_either_maker(
     records, kept
 ):
     def shown(record):
-        yield (
-            record.kernel,
-            record.lane,
-            record.target[:2],
-            record.column,
-            record.mode,
-            record.outcome,
-        )
+        place = record.kernel, record.lane, record.column, record.mode, record.outcome
+        yield place
+        if record.red:
+            yield *place, record.target[:2]
 
     assert lost(records, kept, shown) == set()
-    assert len(kept) < len(records) / 2
+    assert len(kept) < len(records) / 3
+
+
+def test_a_kernel_that_ever_failed_for_a_maker_is_seen_wherever_it_ran_there(records, kept):
+    failed = {(r.kernel, r.lane, r.target[:2]) for r in records if r.red}
+
+    def shown(record):
+        place = record.kernel, record.lane, record.target[:2]
+        if place in failed:
+            yield *place, record.column, record.mode, record.outcome
+
+    assert lost(records, kept, shown) == set()
+
+
+def test_no_target_lane_or_mode_is_lost_on_any_release(records, kept):
+    def shown(record):
+        yield record.lane, record.target, record.column, record.mode
+
+    assert lost(records, kept, shown) == set()
+
+
+def test_each_failure_of_a_left_out_cell_is_shown_by_another_with_its_issue(records, kept):
+    known = verdict.ByKernel(issues.load())
+    place = {id(r): (r.kernel, r.lane, r.column, r.mode) for r in records}
+    seen = {
+        (*place[id(r)], issue.id)
+        for r in kept
+        if (issue := verdict.classify(r, known, verdict.triton_of(r)))
+    }
+    left_out = {id(r) for r in records} - {id(r) for r in kept}
+    failures = [r for r in records if r.red and id(r) in left_out]
+    assert failures
+    for record in failures:
+        issue = verdict.classify(record, known, verdict.triton_of(record))
+        assert issue and (*place[id(record)], issue.id) in seen, record
 
 
 def test_each_known_issue_is_seen_on_each_release_that_has_it_and_so_is_its_fix(records, kept):

@@ -5,9 +5,10 @@ Run by hand, on the host, after baseline/all.json was written anew:
     python tests/proofs/repeats.py STORE..      the seconds are those of each store's newest run
 
 In each lane and for each maker of GPUs, a kernel shows on a release, without or with compat: an outcome, and the known
-issue of a failure. It also shows on a release which shims act, and the outcomes of the case that proves an issue. Cells
-are chosen until everything is shown that the baseline has, those first that show most for their seconds; all others are
-repeats.
+issue of a failure. It also shows the outcomes of the case that proves an issue. The suite as a whole shows on a
+release which shims act. A kernel that passes on all GPUs of a maker, wherever it passes on those of another, is left
+out for the first in that lane. Cells are chosen until all else is shown that the baseline has, those first that show
+most for their seconds; all others are repeats.
 """
 
 from __future__ import annotations
@@ -27,8 +28,14 @@ ROOT = Path(__file__).resolve().parents[2]
 BASELINE = ROOT / "baseline" / "all.json"
 # The lane emulate compiles what it executes, so the lane compile gets that for nothing, and chooses after it.
 LANES = ("interpret", "emulate", "compile")
+# How many texts an outcome with its place has.
+OUTCOME = 6
 # Of each cell, for the process that it is run in.
 LEAST_SECONDS = 0.15
+
+
+# An outcome with its place, a shim and a release that it acts on, or a result of the case that proves an issue.
+Fact = tuple[str, ...]
 
 
 class Item(NamedTuple):
@@ -47,12 +54,19 @@ class Item(NamedTuple):
         return self._replace(lane=lane)
 
 
-def shown(records: Iterable[Record]) -> dict[Item, set[tuple[str, ...]]]:
+class Shown(NamedTuple):
     """By item, all that it shows; nothing where no release could run it."""
+
+    of_kernel: dict[Item, set[Fact]]
+    of_suite: dict[Item, set[Fact]]
+
+
+def shown(records: Iterable[Record]) -> Shown:
     known = verdict.ByKernel(issues.load())
-    by_item: dict[Item, set[tuple[str, ...]]] = defaultdict(set)
+    of_kernel: dict[Item, set[Fact]] = defaultdict(set)
+    of_suite: dict[Item, set[Fact]] = defaultdict(set)
     for record in records:
-        mine = by_item[Item.of(record)]
+        mine = of_kernel[Item.of(record)]
         if not record.ran:
             continue
         issue = verdict.classify(record, known, verdict.triton_of(record))
@@ -67,10 +81,39 @@ def shown(records: Iterable[Record]) -> dict[Item, set[tuple[str, ...]]]:
                 issue.id if issue else "",
             )
         )
-        mine.update((shim, record.column) for shim in record.shims)
+        of_suite[Item.of(record)].update((shim, record.column) for shim in record.shims)
         # Where the case of an issue fails, and where it passes.
         mine.update((one.id, record.column, record.outcome) for one in known.proved_by(record))
-    return by_item
+    return Shown(of_kernel, of_suite)
+
+
+def without_neighbours(shows: Mapping[Item, set[Fact]]) -> dict[Item, set[Fact]]:
+    """`shows` without outcomes on GPUs of a maker, where a kernel always passes in a lane as it does on another's."""
+    of_makers: dict[tuple[str, str], dict[str, set[Fact]]] = defaultdict(lambda: defaultdict(set))
+    for item, facts in shows.items():
+        outcomes = of_makers[item.kernel, item.lane][item.target[:2]]
+        outcomes |= {(column, *rest) for _, _, column, *rest in _outcomes(facts)}
+    dropped = {
+        (kernel, lane, maker)
+        for (kernel, lane), by_maker in of_makers.items()
+        for maker, outcomes in by_maker.items()
+        if all(outcome == "pass" for _, _, outcome, _ in outcomes)
+        and any(
+            outcomes < others or (outcomes == others and maker < other)
+            for other, others in by_maker.items()
+        )
+    }
+    return {
+        item: facts - _outcomes(facts)
+        if (item.kernel, item.lane, item.target[:2]) in dropped
+        else facts
+        for item, facts in shows.items()
+    }
+
+
+def _outcomes(facts: set[Fact]) -> set[Fact]:
+    """Those of them that are outcomes with their places."""
+    return {fact for fact in facts if len(fact) == OUTCOME}
 
 
 def seconds(stores: Sequence[Path], items: Iterable[Item]) -> dict[Item, float]:
@@ -78,16 +121,18 @@ def seconds(stores: Sequence[Path], items: Iterable[Item]) -> dict[Item, float]:
     shares: Counter[Item] = Counter()
     for path in stores:
         with Store(path, read_only=True) as store:
-            records = store.records(store.run().id)
+            # The seconds of a case have those of its configurations in them.
+            records = [record for record in store.records(store.run().id) if not record.config]
         whole = sum(record.seconds for record in records)
         for record in records:
             shares[Item.of(record)] += 1000 * record.seconds / whole / len(stores)
     return {item: shares[item] for item in items}
 
 
-def chosen(shows: Mapping[Item, set[tuple[str, ...]]], cost: Mapping[Item, float]) -> set[Item]:
+def chosen(shown: Shown, cost: Mapping[Item, float]) -> set[Item]:
     """The items that together show everything."""
     by_kernel: dict[str, list[Item]] = defaultdict(list)
+    shows = without_neighbours(shown.of_kernel)
     for item in sorted(shows):
         by_kernel[item.kernel].append(item)
     kept: set[Item] = set()
@@ -98,7 +143,9 @@ def chosen(shows: Mapping[Item, set[tuple[str, ...]]], cost: Mapping[Item, float
             done = _union(shows, mine)
             mine |= _least({item: shows[item] - done for item in price}, price)
         kept |= mine
-    return kept
+    missing = _union(shown.of_suite, shown.of_suite) - _union(shown.of_suite, kept)
+    more = {item: facts & missing for item, facts in shown.of_suite.items()}
+    return kept | _least(more, {item: _price(item, cost, kept) for item in more})
 
 
 def _price(item: Item, cost: Mapping[Item, float], mine: set[Item]) -> float:
@@ -107,7 +154,7 @@ def _price(item: Item, cost: Mapping[Item, float], mine: set[Item]) -> float:
     return LEAST_SECONDS + (0 if paid else cost[item] + also)
 
 
-def _least(shows: Mapping[Item, set[tuple[str, ...]]], price: Mapping[Item, float]) -> set[Item]:
+def _least(shows: Mapping[Item, set[Fact]], price: Mapping[Item, float]) -> set[Item]:
     """Few and cheap items that together show all that `shows` has: each time the one that adds most for its price."""
     left = _union(shows, shows)
     least: list[Item] = []
@@ -126,10 +173,8 @@ def _least(shows: Mapping[Item, set[tuple[str, ...]]], price: Mapping[Item, floa
     return set(least)
 
 
-def _union(
-    shows: Mapping[Item, set[tuple[str, ...]]], items: Iterable[Item]
-) -> set[tuple[str, ...]]:
-    return set().union(*(shows[item] for item in items))
+def _union(shows: Mapping[Item, set[Fact]], items: Iterable[Item]) -> set[Fact]:
+    return set().union(*(shows.get(item, ()) for item in items))
 
 
 def main() -> None:
@@ -137,14 +182,14 @@ def main() -> None:
     parser.add_argument("stores", nargs="+", type=Path, metavar="STORE")
     stores = parser.parse_args().stores
     shows = shown(baseline.read(BASELINE))
-    cost = seconds(stores, shows)
+    cost = seconds(stores, shows.of_kernel)
     kept = chosen(shows, cost)
     left_out: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for item in sorted(set(shows) - kept):
+    for item in sorted(set(shows.of_kernel) - kept):
         left_out[item.kernel][repeats.place_of(item.lane, item.target)].append(item.case)
     datafile.replace(repeats.DEFAULT_FILE, repeats.dumped(left_out), 0o644)
     share = sum(cost[item] for item in kept) / sum(cost.values())
-    print(f"{len(kept)} of {len(shows)} cases are kept, {share:.1%} of the seconds")
+    print(f"{len(kept)} of {len(cost)} cases are kept, {share:.1%} of the seconds")
 
 
 if __name__ == "__main__":
