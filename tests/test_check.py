@@ -362,3 +362,15 @@ def test_a_pasted_string_keeps_its_quotes(checked, tmp_path):
     option, value = shlex.split(line.partition("otherwise: ")[2])
     assert given.constexpr(value).names == {"PREC": {"value": "fp32"}}
     assert line.endswith("""--constexpr 'kernel:PREC="fp32"'""")
+
+
+def test_where_it_is_to_be_written_is_looked_at_before_anything_is_compiled(checked, tmp_path):
+    for out, why in (("nowhere/report.json", "is no folder"), (".", "is a folder")):
+        code, _, err = checked("--targets", "sm_90", "--out", str(tmp_path / out))
+        assert code == 2 and why in err and "to be compiled" not in err
+
+
+def test_json_says_its_end_on_standard_error(checked):
+    code, out, err = checked("--targets", "sm_90", "--json")
+    assert json.loads(out)["exit_code"] == code == 0
+    assert err.endswith("none failed. Exit 0.\n")

@@ -8,6 +8,7 @@ import functools
 import importlib
 import math
 import sys
+import types
 
 import pytest
 
@@ -541,6 +542,65 @@ def test_a_shared_library_that_is_not_there_is_named():
     assert absent.library(raised.value) == "libof_nobody.so.6"
     assert absent.library(ImportError("libof_nobody.so: cannot open shared object file: No")) != ""
     assert absent.library(OSError("kernels.so")) == "" and absent.library(None) == ""
+
+
+def test_a_file_that_an_import_opens_in_vain_is_named():
+    with pytest.raises(OSError) as raised:
+        open("kernel_of_nobody.cpp")
+    assert absent.unopened(raised.value) == "kernel_of_nobody.cpp"
+    for other in (FileNotFoundError("ptxas"), OSError("could not get source code"), None):
+        assert absent.unopened(other) == ""
+
+
+def test_a_variable_is_named_that_torch_wants_for_building_an_extension():
+    asked = OSError("CUDA_HOME environment variable is not set. Please set it to your CUDA root.")
+    assert absent.unset(asked) == "CUDA_HOME"
+    assert absent.unset(OSError("could not get source code")) == ""
+
+
+def raised_in(module, error):
+    """`error` as code of that module raises it."""
+    names = {"__name__": module, "error": error}
+    with pytest.raises(type(error)) as raised:
+        exec("def fail():\n    raise error\nfail()", names)
+    return raised.value
+
+
+def test_an_extension_that_is_not_built_is_known_by_the_module_that_builds_it():
+    assert absent.builds(raised_in("torch.utils.cpp_extension", OSError("no ninja")))
+    assert not absent.builds(raised_in("torch.utils", OSError("no ninja")))
+    assert not absent.builds(None)
+
+
+def test_a_file_that_names_the_builder_of_extensions_gets_stand_ins_for_them(tmp_path, monkeypatch):
+    builder = types.ModuleType("torch.utils.cpp_extension")
+    builder.load = lambda **given: 1 / 0
+    monkeypatch.setitem(sys.modules, "torch.utils.cpp_extension", builder)
+    file = tmp_path / "kernels.py"
+    assert not absent.names_extensions(str(file))
+    file.write_text("from torch.utils.cpp_extension import load")
+    assert absent.names_extensions(str(file))
+    file.write_text("from torch.utils import data")
+    assert not absent.names_extensions(str(file))
+    absent.without_extensions()
+    assert type(builder.load(name="e").run) is absent.StandIn
+
+
+@pytest.mark.parametrize(
+    ("module", "error", "elsewhere"),
+    [
+        ("mine", RuntimeError("two GPUs wanted"), True),
+        ("torch.distributed.rendezvous", ValueError("RANK expected"), True),
+        ("argparse", SystemExit(2), True),
+        ("mine", TypeError("int() argument must be a string, not 'NoneType'"), True),
+        ("triton.runtime", TypeError("int() argument must be a string, not 'NoneType'"), False),
+        ("triton.runtime.autotuner", ValueError("no configuration"), False),
+        ("mine", AttributeError("module 'triton' has no attribute 'ops'"), False),
+        ("mine", NameError("tll"), False),
+    ],
+)
+def test_an_import_may_end_for_what_says_nothing_about_triton(module, error, elsewhere):
+    assert absent.elsewhere(raised_in(module, error)) is elsewhere
 
 
 def test_a_stand_in_module_serves_as_a_base_class(stood_in):

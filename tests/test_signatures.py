@@ -528,3 +528,77 @@ def test_a_word_that_triton_refuses_is_passed_although_its_value_is_unknown(
     )
     (found,) = infer.infer(finding.read(path))[0].signatures
     assert (word in found.options) is passed
+
+
+@pytest.mark.parametrize(
+    ("first", "offset", "type_"),
+    [
+        ("x: int", "o", "*fp32"),
+        ("x: tl.int32", "BLOCK + o", "*fp32"),
+        ("x: int", "shift + o", "i32"),
+        ("x: int, y", "y + o", "i32"),
+    ],
+)
+def test_the_use_of_a_parameter_wins_over_an_annotation_as_a_number(inferred, first, offset, type_):
+    kernel = f"""
+        @triton.jit
+        def kernel({first}, shift, BLOCK: tl.constexpr):
+            o = tl.arange(0, BLOCK)
+            tl.store(x + {offset}, 1.0)
+        """
+    (signature,) = inferred(kernel)["kernel"].signatures
+    assert {one.name: one.type for one in signature.arguments}["x"] == type_
+
+
+@pytest.mark.parametrize(
+    ("body", "type_"),
+    [
+        ("x = x.to(tl.pointer_type(tl.float32))", "i64"),
+        ("pass", "*fp32"),
+        ("x = shift + x", "i32"),
+    ],
+)
+def test_a_launcher_that_calls_its_pointer_an_integer(inferred, body, type_):
+    text = f"""
+        @triton.jit
+        def kernel(x, shift, BLOCK: tl.constexpr):
+            {body}
+            o = tl.arange(0, BLOCK)
+            tl.store(x + o, 1.0)
+
+        def run(x: int):
+            kernel[(1,)](x, 3, 64)
+        """
+    (signature,) = inferred(text)["kernel"].signatures
+    assert {one.name: one.type for one in signature.arguments}["x"] == type_
+
+
+def test_the_base_of_an_address_may_stand_behind_a_number(inferred):
+    text = """
+        @triton.jit
+        def kernel(shift: tl.int32, index, x, BLOCK: tl.constexpr):
+            row = tl.load(index)
+            tl.store(shift + x + tl.arange(0, BLOCK), 1.0)
+            tl.store(row + x, 1.0)
+        """
+    (signature,) = inferred(text)["kernel"].signatures
+    types = {one.name: one.type for one in signature.arguments}
+    assert types["shift"] == "i32"
+    assert (types["x"], types["index"]) == ("*fp32", "*i32")
+
+
+def test_a_default_is_left_to_configurations_that_the_file_does_not_show(inferred):
+    text = """
+        from elsewhere import configs
+
+        @triton.autotune(configs=configs(), key=[])
+        @triton.jit
+        def kernel(x, BLOCK: tl.constexpr = 16):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+        def run(x: torch.Tensor, **options):
+            kernel[(1,)](x, **options)
+        """
+    (signature,) = inferred(text)["kernel"].signatures
+    assert [one.name for one in signature.arguments] == ["x"]
+    assert signature.left == ("BLOCK",) and not signature.spare

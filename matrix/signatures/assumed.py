@@ -16,6 +16,7 @@ from crosswarp.matrix.signatures import gluon
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Argument
 from crosswarp.matrix.signatures.source import Kernel, Parameter, Source
 from crosswarp.matrix.signatures.uses import (
+    BASE,
     BITS,
     BLOCK,
     BYTES,
@@ -211,6 +212,15 @@ class Assuming:
         return bool(use.facts & {POINTER, DESCRIPTOR}) or any(
             fact.startswith(LOADED) for fact in use.facts
         )
+
+    def is_address(self, name: str) -> bool:
+        """Whether it is an integer of which the kernel makes an address."""
+        return TABLE in self.uses.get(name, Use()).facts
+
+    def is_surely_pointer(self, name: str) -> bool:
+        """Whether it is that to which the kernel adds an offset, and no offset that is added to another parameter."""
+        facts = self.uses.get(name, Use()).facts
+        return BASE in facts and TABLE not in facts and DESCRIPTOR not in facts
 
     def takes_blocks(self) -> bool:
         """Whether a parameter is a block of elements, which no launch passes: another function calls this one."""

@@ -168,7 +168,12 @@ class _Inference:
         for parameter in kernel.parameters:
             argument = self._argument(parameter, launch, other)
             is_left = argument is None and self._is_left(parameter, launch)
-            if argument is None and (not is_left or parameter.name not in kernel.tuned):
+            has_default = is_left and parameter.default is not None
+            if (
+                argument is None
+                and not has_default
+                and (not is_left or parameter.name not in kernel.tuned)
+            ):
                 argument = self._assuming.argument(parameter, other)
                 if argument is not None and is_left:
                     spare.append(argument)
@@ -239,7 +244,7 @@ class _Inference:
             )
         if parameter.name in self._kernel.tuned:
             return None
-        if parameter.default is not None:
+        if parameter.default is not None and not self._may_be_tuned():
             given = _encoded(self._evaluation.kind(parameter.default, Scope(None)))
             if given is not None:
                 return Argument(parameter.name, CONSTEXPR, value=given, origin="its default")
@@ -254,6 +259,11 @@ class _Inference:
         other: Assumption,
     ) -> Argument | None:
         name = parameter.name
+        if number(kind) == "int" and self._assuming.is_address(name):
+            return Argument(name, "i64", "16", origin="the kernel makes an address of it")
+        if kind.what == "int" and self._assuming.is_surely_pointer(name):
+            # The launcher's annotation says otherwise: one that nothing checks.
+            kind = UNKNOWN
         if kind.what == "made":
             dtype = other.dtype or self._dtype
             known = _encoded(kind, dtype)
@@ -315,6 +325,9 @@ class _Inference:
         if pointer and element:
             return Argument(parameter.name, f"*{element}", "16", origin=origin)
         if element in SCALARS and not pointer:
+            if parameter.annotation and self._assuming.is_surely_pointer(parameter.name):
+                # A launch passes a tensor, and Triton decides: before 3.3 it takes `int` for a remark.
+                return None
             return Argument(
                 parameter.name, element, "" if element in ("i1", "fp32") else "16", origin=origin
             )
@@ -327,9 +340,16 @@ class _Inference:
             return False
         if parameter.name in kernel.tuned:
             return True
+        if parameter.constexpr and parameter.default is not None and self._may_be_tuned():
+            # Where no configuration gives it, Triton takes the default.
+            return True
         if launch is not None and launch.starred:
             return False
-        return parameter.constexpr and bool(kernel.tunes) and not kernel.written
+        return parameter.constexpr and self._may_be_tuned()
+
+    def _may_be_tuned(self) -> bool:
+        """Whether its decorators may give more than the file shows."""
+        return bool(self._kernel.tunes) and not self._kernel.written
 
     def _options(self, launch: Launch | None) -> tuple[dict[str, Any], dict[str, str], list[str]]:
         options: dict[str, Any] = {}

@@ -12,15 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from crosswarp.matrix.signatures.gluon import LANGUAGE as GLUON
+from crosswarp.matrix.signatures.kinds import DTYPES
 from crosswarp.matrix.signatures.source import Kernel, Source
 
 (
     POINTER, INDEX, BITS, FLOAT, TRUTH, SIZE, DTYPE, CALLED, TESTED, DESCRIPTOR, TABLE, STORED, PIECES, LAYOUT, BYTES,
-    HALVES, UNROLLED, BLOCK,
+    HALVES, UNROLLED, BLOCK, BASE,
 ) = (
     "pointer", "index", "bits", "float", "truth", "size", "dtype", "called", "tested for None", "descriptor",
     "addresses", "stored integers", "a tuple", "a layout", "bytes", "two bytes each",
     "iterations that are unrolled", "a block of elements",
+    "the one base of an address",
 )  # fmt: skip
 NAMES = (
     POINTER,
@@ -41,6 +43,7 @@ NAMES = (
     HALVES,
     UNROLLED,
     BLOCK,
+    BASE,
 )
 LOADED = "*"
 _ADDRESSES = ("load", "store", "make_block_ptr", "prefetch", "make_tensor_descriptor", "advance")
@@ -119,6 +122,14 @@ class _Body:
         self._depth = depth
         self._kernel = kernel
         self.uses = {parameter.name: Use() for parameter in kernel.parameters}
+        self._constants = {declared.name for declared in kernel.parameters if declared.constexpr}
+        # Those that are numbers as the kernel declares them.
+        self._numbers = self._constants | {
+            declared.name
+            for declared in kernel.parameters
+            if declared.annotation is not None
+            and source.full(declared.annotation).rpartition(".")[2] in DTYPES
+        }
         self._made: dict[str, list[ast.expr]] = {}
         # The ids of those that `+=` adds.
         self._steps: set[int] = set()
@@ -254,7 +265,10 @@ class _Body:
     def _bases(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> set[str]:
         """The parameters that an address begins with."""
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-            return self._bases(node.left, seen) or self._bases(node.right, seen)
+            left, right = self._bases(node.left, seen), self._bases(node.right, seen)
+            if right and all(map(self._is_offset, left)) and not all(map(self._is_offset, right)):
+                return right
+            return left or right
         if isinstance(node, ast.Subscript):
             return self._bases(node.value, seen)
         if isinstance(node, ast.IfExp):
@@ -283,6 +297,20 @@ class _Body:
         # A step that a loop adds to an address is no address.
         begun = [value for value in self._made.get(node.id, ()) if id(value) not in self._steps]
         return own.union(*(self._bases(value, seen | {node.id}) for value in begun))
+
+    def _is_offset(self, name: str) -> bool:
+        """Whether it is rather added to an address than one: loaded, a constant, or a number by its annotation."""
+        return name.startswith(LOADED) or name in self._numbers
+
+    def _addends(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> set[str]:
+        """The parameters that an address is the sum of, without those in products."""
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+            return self._addends(node.left, seen) | self._addends(node.right, seen)
+        if not isinstance(node, ast.Name) or node.id in seen:
+            return set()
+        own = {node.id} if node.id in self.uses else set()
+        made = self._made.get(node.id, ())
+        return own.union(*(self._addends(value, seen | {node.id}) for value in made))
 
     def _offsets(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> Iterator[ast.expr]:
         """Yields the offsets that are added to the base of an address."""
@@ -558,6 +586,8 @@ class _Body:
             if use is not None:
                 use.facts.add(f"{LOADED}{TABLE}" if base.startswith(LOADED) else POINTER)
         bases = self._bases(node)
+        if len(bases) == 1 and self._addends(node) <= bases | self._constants:
+            self.uses.get(next(iter(bases)).lstrip(LOADED), Use()).facts.add(BASE)
         for offset in self._offsets(node):
             for origin in self._origins(offset):
                 use = self.uses.get(origin.lstrip(LOADED))
@@ -634,6 +664,9 @@ class _Body:
                 self.uses[value.id].beside = self.uses[value.id].beside or use.beside
 
     def _passed_on(self, value: ast.expr, fact: str) -> None:
+        if fact == BASE:
+            # `_address` finds it anew, by what is passed.
+            return
         of_address = fact.startswith(LOADED) or fact in (POINTER, DESCRIPTOR)
         if of_address and fact == POINTER:
             self._address(value)

@@ -40,6 +40,7 @@ from crosswarp.reports.commands.options import (
     add_numbers,
     add_triton,
     add_work,
+    check_out,
     check_work,
     known_issues,
     target_table,
@@ -130,6 +131,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     # Check the input before anything slow starts.
+    check_out(options.out)
     signatures = [given.signature(text) for text in options.signature]
     constexprs = [given.constexpr(text) for text in options.constexpr]
     on = targets.choose(
@@ -181,6 +183,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     checked = replace(checked, exit_code=checked.exit_code or _exit_code(checked))
     if options.format == "json":
         write_out(check_text.as_json(checked), options.out)
+        print(escape.terminal(check_text.ending(checked)), file=sys.stderr)
         return checked.exit_code
     ended = "\n\n".join(
         part for part in (check_text.grid(checked), check_text.ending(checked)) if part

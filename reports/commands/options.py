@@ -382,6 +382,14 @@ def check_work(folder: Path) -> None:
         ) from None
 
 
+def check_out(out: Path | None) -> None:
+    """Raises UsageError where `--out` names no file that can be written, before anything slow begins."""
+    if out is None or out.parent.is_dir() and not out.is_dir() and os.access(out.parent, os.W_OK):
+        return
+    why = f"{out} is a folder" if out.is_dir() else f"{out.parent} is no folder that can be written"
+    raise UsageError(f"--out {out}: {why}. Name a file that can be written.")
+
+
 def write_out(text: str, out: Path | None) -> bool:
     """Write what a command makes into the file of --out, or to standard output. Returns whether it is a file."""
     if out is None:

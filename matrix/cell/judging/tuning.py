@@ -113,6 +113,8 @@ class ConfigLog:
                 self._swallowed = error
                 raise
 
+        # An error of its call names the launch.
+        watched.__module__, watched.__qualname__ = "triton", f"{type(function).__name__}.run"
         with contextlib.suppress(AttributeError):
             tuner.fn.run = watched
 

@@ -148,6 +148,13 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
         elif library := absent.library(error):
             step = f"install what {library} belongs to, which is not on this machine: {ended}"
             verdict, certain = as_data(_lacking(step)), True
+        elif file := absent.unopened(error):
+            step = f"run check where the file's import finds {file}: {ended}"
+            verdict, certain = as_data(_lacking(step)), True
+        elif not certain and absent.elsewhere(error):
+            gone = Verdict("not-run", NO_KERNEL, NO_KERNEL, "", "import")
+            gone.message = f"not checked: have its import reach its kernels: {ended}"
+            verdict = as_data(gone)
         named = check["absent"]
         tuned = {name: launching.configurations(one) for name, one in found.items()}
         most = {name: launching.most(one, check["configurations"]) for name, one in found.items()}

@@ -4,13 +4,16 @@ Only a module that ended the import gets one: an optional import that a file cat
 that uses a stand-in itself is not compiled.
 """
 
+import contextlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import os
 import re
 import sys
 import types
-from typing import Any, Dict, List, Optional, Sequence, Set
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
 
 from crosswarp.matrix.cell.plain import attribute, below_decorators, text_of
 
@@ -26,6 +29,8 @@ INSTALLED_AS = {
     "sklearn": "scikit-learn", "yaml": "pyyaml", "zmq": "pyzmq",
 }  # fmt: skip
 RELATIVE = "its own package"
+_EXTENSIONS = "torch.utils.cpp_extension"
+_OF_NAMES = (ImportError, AttributeError, NameError, SyntaxError, TypeError)
 
 
 # Whether a stand-in is true, as where a file asks whether something is there.
@@ -180,6 +185,10 @@ def never_replaced(error: Optional[BaseException]) -> bool:
 
 def unset(error: Optional[BaseException]) -> str:
     """Return the environment variable whose absence ended an import; empty if that is not its cause."""
+    if isinstance(error, OSError):
+        # As torch says it where a file has it build an extension.
+        match = re.match(r"(\w+) environment variable is not set", text_of(error))
+        return match[1] if match else ""
     at = attribute(error, "__traceback__") if isinstance(error, KeyError) else None
     while at is not None and at.tb_next is not None:
         at = at.tb_next
@@ -195,6 +204,51 @@ def library(error: Optional[BaseException]) -> str:
         return ""
     match = re.match(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", text_of(error))
     return match[1] if match else ""
+
+
+def unopened(error: Optional[BaseException]) -> str:
+    """Return the file that an import opened in vain; empty if that is not its cause."""
+    name = attribute(error, "filename") if isinstance(error, FileNotFoundError) else ""
+    return name if isinstance(name, str) else ""
+
+
+def builds(error: Optional[BaseException]) -> bool:
+    """Return whether an import ended as torch built an extension."""
+    return any(name == _EXTENSIONS for name in _modules(error))
+
+
+def names_extensions(path: str) -> bool:
+    """Return whether a file's text names the module of torch that builds extensions."""
+    with contextlib.suppress(OSError):
+        return _EXTENSIONS.rpartition(".")[2].encode() in Path(path).read_bytes()
+    return False
+
+
+def without_extensions() -> None:
+    """Have stand-ins in place of the extensions that torch would build."""
+    module = importlib.import_module(_EXTENSIONS)
+    for name in ("load", "load_inline", "CUDAExtension", "CppExtension"):
+        setattr(module, name, StandIn(f"{_EXTENSIONS}.{name}"))
+
+
+def elsewhere(error: Optional[BaseException]) -> bool:
+    """Return whether an import ended by what says nothing about Triton: a file, a device, a check of the file's own.
+
+    A name or a word that torch or Triton lacks shows as one of the errors of `_OF_NAMES`. None stands for what is not
+    there: a variable of the environment, a version of CUDA.
+    """
+    if error is None or isinstance(error, _OF_NAMES) and "'NoneType'" not in text_of(error):
+        return False
+    return not any(name.split(".")[0] == "triton" for name in _modules(error))
+
+
+def _modules(error: Optional[BaseException]) -> Iterator[str]:
+    """Yield the names of the modules through which an error came."""
+    at = attribute(error, "__traceback__")
+    while at is not None:
+        name = at.tb_frame.f_globals.get("__name__")
+        yield name if isinstance(name, str) else ""
+        at = at.tb_next
 
 
 def called() -> List[str]:

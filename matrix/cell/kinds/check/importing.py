@@ -51,8 +51,15 @@ def load(check: Dict[str, Any], stop: bool = True) -> Tuple[Any, Optional[BaseEx
     sys.argv = [check["file"]]
     names = check.setdefault("absent", [])
     absent.install(names)
+    if absent.names_extensions(check["file"]):
+        # A build takes minutes, and waits for whoever builds the same.
+        absent.without_extensions()
     try:
         module, error = _reached(check, names)
+        if absent.builds(error):
+            absent.without_extensions()
+            sys.modules.pop(check["module"], None)
+            module, error = _reached(check, names)
         if names and check["module"] and error is not None and not isinstance(error, Launched):
             if any(find(check, module, name) is None for name in check["kernels"]):
                 # Its package stumbles over the stand-ins; perhaps the kernels need nothing of it.
@@ -289,9 +296,9 @@ def _make(module: Any, name: str) -> None:
             return
 
 
-def ended(error: BaseException, path: str) -> str:
+def ended(error: Optional[BaseException], path: str) -> str:
     """Return in a few words where and why an import ended."""
-    line, at = 0, error.__traceback__
+    line, at = 0, attribute(error, "__traceback__")
     while at is not None:
         if at.tb_frame.f_code.co_filename == path:
             line = at.tb_lineno
