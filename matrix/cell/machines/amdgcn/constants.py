@@ -54,6 +54,8 @@ def resolve(instructions: List[Any], lines: List[str]) -> Dict[str, np.ndarray]:
     """
     tables: Dict[str, np.ndarray] = {}
     for place, instruction in enumerate(instructions):
+        if "@rel32@" not in instruction.text:
+            continue
         for operand in instruction.operands:
             way_to = _WAY.match(operand.text)
             if way_to is None:

@@ -290,8 +290,10 @@ class Lowering:
 
     def write_words(self, operand: Operand, words: List[str], e: str = "e") -> None:
         """Raw words into vector registers, under EXEC or under another mask by its name."""
+        alone = len(words) == 1 and self._held is None
         for place, word in enumerate(words):
-            value = self.temporary(word)
+            # A later word may be of a register that this one changes.
+            value = word if alone else self.temporary(word)
             target = f"{self.file_of(operand)}[{operand.number + place}]"
             line = f"{target} = put({value}, {e}, {target})"
             if self._held is not None:

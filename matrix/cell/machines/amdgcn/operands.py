@@ -3,7 +3,8 @@
 import re
 import struct
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Tuple
 
 from .errors import Unknown
 
@@ -47,6 +48,12 @@ class Operand:
 
 def parse(text: str) -> Operand:
     """The operand that `text` says."""
+    return Operand(*_fields(text))
+
+
+@lru_cache(maxsize=4096)
+def _fields(text: str) -> Tuple[Any, ...]:
+    """The fields of an `Operand`: a kernel names the same registers again and again."""
     text = text.strip()
     negated = absolute = signed = False
     while True:
@@ -64,23 +71,21 @@ def parse(text: str) -> Operand:
             text = text[4:-1]
         else:
             break
-    how: Any = (text, negated, absolute, signed)
+    how = (text, negated, absolute, signed)
     match = _REGISTER.match(text)
     if match:
         if match.group(3):
-            return Operand("s", TTMP + int(match.group(3)), 1, *how)
-        operand = Operand(match.group(1), int(match.group(2)), 1, *how)
-        operand.half = match.group(4) or ""
-        return operand
+            return ("s", TTMP + int(match.group(3)), 1, *how)
+        return (match.group(1), int(match.group(2)), 1, *how, match.group(4) or "")
     match = _RANGE.match(text)
     if match:
         kind, first, last = match.group(1), int(match.group(2)), int(match.group(3))
         if kind == "ttmp":
             kind, first, last = "s", first + TTMP, last + TTMP
-        return Operand(kind, first, last - first + 1, *how)
+        return (kind, first, last - first + 1, *how)
     if text in SPECIAL:
-        return Operand("s", *SPECIAL[text], *how)
-    return Operand("c", 0, 1, *how)
+        return ("s", *SPECIAL[text], *how)
+    return ("c", 0, 1, *how)
 
 
 def constant_bits(text: str, bits: int, floating: bool) -> int:

@@ -14,6 +14,8 @@ from .operands import Operand
 _LABEL = re.compile(r"^([.\w$@]+):")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"(?:\s+"([^"]*)")?', re.M)
+# By separator of `split`, the letters that it has to look at. A tab is a blank.
+_MARKS = {",": re.compile(r"[][()\",]"), " ": re.compile(r"[][()\" \t]")}
 _TARGET = re.compile(r'\.amdgcn_target\s+"[^"]*?(gfx\w+)')
 # Instructions that end a block: control goes elsewhere, or other waves may have to come first.
 _ENDS = ("s_branch", "s_cbranch", "s_endpgm", "s_barrier", "s_setpc", "s_swappc")
@@ -113,21 +115,19 @@ class Kernel:
 def split(text: str, separator: str) -> List[str]:
     """The parts of a text, split where the separator stands outside of brackets and quotes."""
     parts: List[str] = []
-    depth, part, quoted = 0, "", False
-    for letter in text:
+    depth, start, quoted = 0, 0, False
+    for mark in _MARKS[separator].finditer(text):
+        letter = mark[0]
         if letter == '"':
             quoted = not quoted
         elif letter in "[(":
             depth += 1
         elif letter in "])":
             depth -= 1
-        blank = separator == " " and letter == "\t"
-        if depth == 0 and not quoted and (letter == separator or blank):
-            parts.append(part)
-            part = ""
-        else:
-            part += letter
-    parts.append(part)
+        elif depth == 0 and not quoted:
+            parts.append(text[start : mark.start()])
+            start = mark.end()
+    parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -138,13 +138,11 @@ def instruction(text: str, line: int = 0) -> Instruction:
     )
     modifiers = Modifiers()
     texts: List[str] = []
+    of_modifiers = name.startswith(_ALL_MODIFIERS)
     for piece in split(rest, ","):
-        parts = split(piece, " ")
-        if (
-            not name.startswith(_ALL_MODIFIERS)
-            and parts[0] not in _BARE
-            and not parts[0].startswith("scope:")
-        ):
+        # Most are one operand alone.
+        parts = split(piece, " ") if " " in piece or "\t" in piece else [piece]
+        if not of_modifiers and parts[0] not in _BARE and not parts[0].startswith("scope:"):
             texts.append(parts[0])
             parts = parts[1:]
         for part in parts:
