@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import linecache
 import os
@@ -12,6 +13,7 @@ import time
 import types
 
 import pytest
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from crosswarp.compat import (
@@ -19,6 +21,7 @@ from crosswarp.compat import (
     child,
     copies,
     crash_memory,
+    doctor,
     doctor_text,
     facts,
     features,
@@ -26,6 +29,7 @@ from crosswarp.compat import (
     isolate,
     known_crashes,
     launch,
+    monitor,
     patterns,
     tracebacks,
     versions,
@@ -559,3 +563,201 @@ def test_a_worker_that_was_idle_for_long_is_given_no_more(monkeypatch, changes, 
     )
     monkeypatch.setattr(worker.time, "monotonic", lambda: worker.KEPT_SECONDS)
     assert kept.usable() is usable
+
+
+# All is well: what compat fixes of it is advised alone where nothing has installed it.
+WELL = {
+    "triton": {
+        "version": "3.2.0", "path": "/t", "error": None, "missing": None,
+        "distributions": [{"name": "triton", "version": "3.2.0", "as_published": True, "library": "t.so"}],
+    },
+    "torch": {"version": "2.6.0", "error": None, "agrees": True, "asks_for": ["triton==3.2.0"]},
+    "numpy": "1.26.4", "ptxas": [{"path": "/p", "from": "Triton", "version": "12.4"}],
+    "devices": {"listed": [], "error": None}, "shims": [{"name": "a", "state": "on", "why": ""}],
+    "crashes": {"count": 0, "path": "/c"}, "installed_here": ["a"], "issues": None,
+}  # fmt: skip
+TRITON, TORCH = WELL["triton"], WELL["torch"]
+(PUBLISHED,) = TRITON["distributions"]
+FAILED = {"name": "b", "state": "failed", "why": "ImportError"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({}, []),
+        ({"triton": None}, [("note", "triton", "no Triton", "interpreter that runs your kernels")]),
+        ({"installed_here": []}, [("note", "compat", "fixes 1 known bug of Triton 3.2.0", "compat.install()")]),
+        ({"installed_here": [], "shims": [{"name": name, "state": "on", "why": ""} for name in "ab"]},
+         [("note", "compat", "fixes 2 known bugs of", "compat.install()")]),
+        ({"installed_here": [], "shims": [{"name": "a", "state": "off", "why": ""}]}, []),
+        ({"shims": [FAILED]}, [("problem", "shims", "leaves out b: ImportError", "Report it")]),
+        ({"shims": [FAILED], "triton": {**TRITON, "error": "E", "missing": "numpy"}},
+         [("problem", "triton", "import triton fails: E", "pip install 'numpy<2'")]),
+        ({"triton": {**TRITON, "error": "E", "missing": "setuptools"}},
+         [("problem", "triton", "import triton fails: E", "pip install 'setuptools'")]),
+        ({"triton": {**TRITON, "error": "E", "missing": None}},
+         [("problem", "triton", "import triton fails: E", "Reinstall it")]),
+        ({"triton": {**TRITON, "distributions": [PUBLISHED, {**PUBLISHED, "name": "pytorch-triton"}]}},
+         [("problem", "triton", "one folder: triton 3.2.0, pytorch-triton 3.2.0", "Uninstall all")]),
+        ({"triton": {**TRITON, "distributions": [{**PUBLISHED, "version": "3.1.0"}]}},
+         [("note", "triton", "gives 3.2.0 from /t; installed is triton 3.1.0", "PYTHONPATH")]),
+        ({"triton": {**TRITON, "distributions": [{**PUBLISHED, "as_published": False}]}},
+         [("note", "triton", "t.so is not the file that triton 3.2.0 installed", "Reinstall it")]),
+        ({"triton": {**TRITON, "distributions": [{**PUBLISHED, "as_published": None}]}}, []),
+        ({"triton": {**TRITON, "distributions": []}}, []),
+        ({"numpy": "2.4.0"}, [("problem", "numpy", "numpy 2.4.0 is too new", "pip install 'numpy<2.4'")]),
+        ({"numpy": "2.3.9"}, []),
+        ({"numpy": None}, []),
+        ({"torch": None}, []),
+        ({"torch": {**TORCH, "error": "E"}}, [("problem", "torch", "import torch fails: E", "Reinstall torch")]),
+        ({"torch": {**TORCH, "agrees": False, "asks_for": ["triton==3.3.0", "x"]}},
+         [("note", "torch", "asks for triton==3.3.0, x; here is Triton 3.2.0", "pip install 'triton==3.3.0'")]),
+        ({"torch": {**TORCH, "agrees": None}}, []),
+        ({"devices": {"listed": [], "error": "E"}}, [("note", "devices", "could not be asked: E", "driver")]),
+        ({"devices": {"listed": [], "error": "E"}, "torch": None}, []),
+        ({"devices": {"listed": [], "error": "E"}, "torch": {**TORCH, "error": "F"}},
+         [("problem", "torch", "import torch fails: F", "Reinstall torch")]),
+        ({"ptxas": [{"path": "/p", "from": "Triton", "version": None}]},
+         [("note", "ptxas", "/p (Triton) does not say", "Reinstall Triton")]),
+        ({"ptxas": [{"path": "/p", "from": "TRITON_PTXAS_PATH", "version": None}]},
+         [("note", "ptxas", "/p (TRITON_PTXAS_PATH) does not say", "unset TRITON_PTXAS_PATH")]),
+        ({"crashes": {"count": 1, "path": "/c"}}, [("note", "crashes", "1 crash of the compiler is", "/c")]),
+        ({"crashes": {"count": 2, "path": "/c"}}, [("note", "crashes", "2 crashes of the compiler are", "/c")]),
+    ],
+)  # fmt: skip
+def test_the_advice_on_each_part_of_an_environment(changes, advice):
+    report = {**WELL, **changes}
+    found = report["advice"] = doctor._advice(report)
+    assert [(step["level"], step["about"]) for step in found] == [step[:2] for step in advice]
+    for step, (_, _, text, todo) in zip(found, advice):
+        assert text in step["text"] and todo in step["do"]
+    # A problem is left, a note is none.
+    left = 1 if any(level == "problem" for level, *_ in advice) else 0
+    assert doctor.exit_code(report) == (2 if report["triton"] is None else left)
+
+
+@pytest.mark.parametrize(("state", "status"), [("unhealed", 1), ("healed", 0), ("off", 0)])
+def test_an_issue_that_nothing_fixes_is_left(state, status):
+    issues = [{"title": "aborts", "state": state}]
+    report = {**WELL, "advice": [], "issues": issues}
+    assert doctor.remaining(report) == ["aborts"] * status
+    assert doctor.exit_code(report) == status
+
+
+@pytest.mark.parametrize(
+    ("wanted", "triton", "agrees"),
+    [([], "3.2.0", None), (["triton==3.2.0"], None, None), (["triton==3.2.0"], "3.2.0", True),
+     (["triton==3.2.0", "pytorch-triton==3.1.0"], "3.2.0", False), (["triton==3.1.0"], "3.2.0", False)],
+)  # fmt: skip
+def test_whether_torch_asks_for_this_triton(monkeypatch, wanted, triton, agrees):
+    monkeypatch.setattr(doctor.facts, "version_of", {"torch": "2.6.0"}.get)
+    listed = [Requirement(f"{text}; python_version > '3'") for text in wanted]
+    monkeypatch.setattr(doctor.facts, "requirements_on", lambda name, names: listed)
+    found = doctor._torch({"version": "2.6.0+cpu", "missing": "torch"}, triton)
+    assert (found["version"], found["agrees"]) == ("2.6.0+cpu", agrees)
+    assert found["asks_for"] == wanted
+    assert doctor._torch({}, triton)["version"] == "2.6.0"
+    # Installed nowhere, and imported from a folder.
+    monkeypatch.setattr(doctor.facts, "version_of", lambda name: None)
+    assert doctor._torch({"missing": "torch"}, triton) is None
+    assert doctor._torch({"missing": "numpy"}, triton)["version"] is None
+
+
+@pytest.mark.parametrize(
+    ("torch", "answer", "found"),
+    [
+        ({"missing": "torch"}, {"devices": [1]}, ([], "torch is not installed, so nobody could be asked")),
+        ({"missing": "numpy"}, {"devices": [1]}, ([1], None)), ({}, {"error": "E"}, ([], "E")), ({}, {}, ([], None)),
+    ],
+)  # fmt: skip
+def test_the_devices_that_were_asked(torch, answer, found):
+    assert tuple(doctor._devices({"torch": torch, "devices": answer}).values()) == found
+
+
+def test_the_state_of_each_fix(monkeypatch):
+    monkeypatch.delenv("CROSSWARP_COMPAT", raising=False)
+
+    def states(version, **asked):
+        return {entry["name"]: entry for entry in doctor._shims("auto", version, asked)}
+
+    assert {entry["state"] for entry in states(None).values()} == {"unknown"}
+    assert not any(entry["inside"] for entry in states(None).values())
+    wanted = {shim.name for shim in doctor.wanted_shims("auto", "3.2.0")}
+    (first, second, *_) = sorted(wanted)
+    found = states("3.2.0", active=[first], left_out={second: "moved"}, error="died")
+    assert {name for name, entry in found.items() if entry["state"] == "off"} == set(found) - wanted
+    assert found[first]["state"] == "on" and found[first]["inside"]
+    assert found[first]["why"] == f"3.2.0 is in {found[first]['window']}"
+    assert (found[second]["state"], found[second]["why"]) == ("failed", "moved")
+    others = [found[name]["why"] for name in wanted - {first, second}]
+    assert set(others) == {"died"}
+    assert states("3.2.0")[first]["why"] == "install() left it out"
+
+
+@pytest.mark.parametrize("size", [1, 5, 9, 10, 18, 100])
+def test_the_reports_of_a_monitor_however_they_are_cut(size):
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    reports = monitor.Reports(reading)
+    try:
+        reports.look(0)
+        assert (reports.pid, reports.status, reports.ended) == (None, None, False)
+        sent = monitor._RECORD.pack(b"P", 41) + monitor._RECORD.pack(b"S", 9)
+        for start in range(0, len(sent), size):
+            os.write(writing, sent[start : start + size])
+            reports.look(0)
+            whole = start + size >= len(sent)
+            assert (reports.status, reports.ended) == ((9, True) if whole else (None, False))
+            assert (reports.pid == 41) == (start + size >= monitor._RECORD.size)
+        # Nothing is read after the end.
+        os.write(writing, monitor._RECORD.pack(b"P", 42))
+        reports.look(0)
+        assert reports.pid == 41
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_monitor_that_could_not_fork_or_was_killed():
+    for sent, status in ((monitor._RECORD.pack(b"E", errno.EAGAIN), None), (b"", None)):
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        reports = monitor.Reports(reading)
+        os.write(writing, sent)
+        os.close(writing)
+        try:
+            if sent:
+                with pytest.raises(OSError) as raised:
+                    reports.look(0)
+                assert raised.value.errno == errno.EAGAIN
+            else:
+                reports.look(0)
+            assert (reports.ended, reports.status) == (True, status)
+        finally:
+            os.close(reading)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_the_newest_crashes_are_listed_first(monkeypatch, tmp_path, count):
+    monkeypatch.setattr(facts.crash_memory, "folder", lambda: tmp_path)
+    for number in range(count):
+        path = tmp_path / f"{number}.json"
+        path.write_text(
+            json.dumps(
+                {"kind": "signal", "reason": "SIGABRT", "stderr": "", "kernel": f"k{number}"}
+            )
+        )
+        os.utime(path, (1000 + number, 1000 + number))
+    found = facts.crashes(most=2)
+    assert found["count"] == count and found["path"] == str(tmp_path)
+    newest = [f"k{number}" for number in reversed(range(count))][:2]
+    listed = [entry["kernel"] for entry in found["listed"]]
+    assert listed == newest
+    if count == 3:
+        assert found["listed"][0]["when"] == "1970-01-01T00:16:42Z"
+    monkeypatch.setattr(facts.crash_memory, "folder", lambda: None)
+    assert facts.crashes() == {
+        "path": "nowhere: this user has no home",
+        "count": 0,
+        "listed": [],
+    }

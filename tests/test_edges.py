@@ -14,6 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp.matrix import plain_versions, versions
+from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.results import (
     baseline,
     comparison,
@@ -21,6 +22,8 @@ from crosswarp.matrix.results import (
     fault,
     launch_time,
     numbers,
+    owned,
+    packaged,
     predicted,
     rows,
     supported,
@@ -816,3 +819,112 @@ def test_a_baseline_with_a_part_anew(make_record):
             replace(new[0], **{name: {"lane": "emulate", "mode": "shimmed"}.get(name, "other")})
         ]
         assert len(baseline.onto(old, other)) == 5
+
+
+@pytest.mark.parametrize(
+    ("fixed", "changes", "words"),
+    [
+        (None, {}, "no fix is known yet"),
+        ((), {}, f"fixed by compat: {fault.INSTALL}"),
+        (None, {"fixed_in": "3.3.0"}, "fixed in Triton 3.3.0"),
+        (None, {"workaround": "use 4 warps"}, "use 4 warps"),
+        (None, {"fixed_in": "3.3.0", "workaround": "use 4 warps"}, "fixed in Triton 3.3.0; or use 4 warps"),
+        # Who has compat needs no way around.
+        (("a",), {"fixed_in": "3.3.0", "workaround": "use 4 warps"},
+         f"fixed by compat: {fault.INSTALL}; or fixed in Triton 3.3.0"),
+    ],
+)  # fmt: skip
+def test_the_ways_out_of_a_known_issue(make_record, make_issue, fixed, changes, words):
+    record = make_record(outcome="crash", fingerprint="SIGABRT: reshapeOuts")
+    issue = make_issue(**changes)
+    found = fault.of(record, issue, fixed=fixed)
+    assert str(found) == f"Triton: known issue triton-1 ({issue.links[0]}): {words}"
+
+
+@pytest.mark.parametrize(
+    ("fixed", "broken", "reason", "owner"),
+    [
+        (None, False, "", "your kernel"), ((), False, "", "Triton"), (("a", "b"), False, "", "Triton"),
+        (None, True, "", "crosswarp"), ((), True, "", "crosswarp"), (None, False, "harness: KeyError", "crosswarp"),
+        (None, False, "a harness", "your kernel"),
+    ],
+)  # fmt: skip
+def test_the_owner_of_a_failure_and_of_one_that_looks_like_an_issue(
+    make_record, make_issue, fixed, broken, reason, owner
+):
+    record = make_record(outcome="mismatch", fingerprint="mismatch: y wrong", reason=reason)
+    alone = fault.of(record, fixed=fixed, broken=broken)
+    assert alone.whose == owner
+    assert ("(a, b)" in alone.next) == (fixed == ("a", "b"))
+    alike = fault.of(record, alike=make_issue(), fixed=fixed, broken=broken)
+    assert (alike.whose, alike.next.startswith(f"{alone.next}; looks like triton-1 (")) == (
+        owner,
+        True,
+    )
+    # One that explains it leaves nothing that it could look like.
+    known = fault.of(record, make_issue(id="other"), make_issue(), fixed, broken)
+    assert "looks like" not in known.next
+
+
+def test_the_failures_of_a_baseline_are_accepted_and_nothing_else(cell):
+    records = [cell(), cell("case", outcome="pass"), cell("config", outcome="unsupported")]
+    assert owned.accepted(records) == {(records[0].id, records[0].fingerprint)}
+
+
+@pytest.fixture
+def small_baseline(make_record):
+    records = [
+        make_record(**at, column=column, versions={"triton": column.removeprefix("triton-")})
+        for column in ("triton-3.2.0", "triton-3.1.0")
+        for at in (
+            {"kernel": "a", "case": "x"}, {"kernel": "a", "case": "x", "mode": "shimmed"},
+            {"kernel": "a", "case": "y", "mode": "shimmed", "outcome": "crash", "fingerprint": "f"},
+            {"kernel": "a", "case": "*", "target": "gfx942", "outcome": "timeout"},
+            {"kernel": "b", "case": "x", "target": "cpu", "lane": "interpret"},
+            {"kernel": "b", "case": "x", "target": "gpu", "lane": "device", "config": "num_warps=4"},
+        )
+    ]  # fmt: skip
+    return packaged._Baseline(baseline.Table(json.loads(baseline.dumped(records)))), records
+
+
+def test_a_baseline_is_a_store_with_one_run(small_baseline):
+    store, records = small_baseline
+    (run,) = store.runs()
+    assert (run.id, run.cells, run.status) == (1, len(records), "finished")
+    assert store.run() == store.run(1) == run
+    assert set(run.described.columns) == {"triton-3.1.0", "triton-3.2.0"}
+    assert set(run.described.targets) == {"sm_90", "gfx942"}
+    for other in (0, 2):
+        with pytest.raises(UsageError, match=f"has no run {other}"):
+            store.run(other)
+    assert store.kernels(1) == ["a", "b"]
+    assert (store.targets(1), store.taken(1), store.notes(1)) == ({}, {}, [])
+    versions_of = {
+        environment.column: environment.versions for environment in store.environments(1)
+    }
+    assert versions_of == {f"triton-{text}": {"triton": text} for text in ("3.1.0", "3.2.0")}
+    assert store.sessions(1)["triton-3.1.0", "interpret"] == {"triton": "3.1.0"}
+
+
+def test_the_cases_that_a_baseline_had_planned(small_baseline):
+    store, _ = small_baseline
+    # Both modes of x, one of y; a kernel as a whole is no case.
+    assert store.planned(1) == {
+        (column, lane): cases
+        for column in ("triton-3.1.0", "triton-3.2.0")
+        for lane, cases in (("compile", 3), ("interpret", 1), ("device", 1))
+    }
+
+
+def test_the_records_of_a_baseline_are_made_once_and_given_as_copies(small_baseline):
+    store, records = small_baseline
+    assert len(store.records(1, "triton-3.2.0")) == len(records) // 2
+    brief, whole = store.records(1, brief=True), store.records(1)
+    assert {record.id for record in brief} == {record.id for record in whole}
+    whole.clear()
+    assert len(store.records(1)) == len(records)
+    # What is there already is not made again.
+    assert all(a is b for a, b in zip(store.records(1), store.records(1, brief=True)))
+    counts = store.counts(1)
+    assert counts["triton-3.2.0", "sm_90", "compile", "shimmed", "a", "crash"] == 1
+    assert sum(counts.values()) == len(records)
