@@ -13,7 +13,7 @@ __all__ = ["KNOWN_ISSUES", "NAMES", "SUITE", "Case", "Kernel", "load"]
 
 
 # modules in this folder that are no kernels
-_OTHERS = ("__init__", "case", "gluon_import")
+_OTHERS = ("__init__", "case", "gluon_import", "tlx_import")
 
 
 def _discover(folder: Path) -> Tuple[str, ...]:

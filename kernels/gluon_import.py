@@ -20,7 +20,8 @@ class _Absent:
         return args[0] if args else self
 
 
-def _found(name):
+def optional(name):
+    """The module of that name, or one that is absent."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -28,18 +29,18 @@ def _found(name):
 
 
 # Breakpoint: Triton 3.4 has Gluon.
-gluon = _found("triton.experimental.gluon")
-gl = _found("triton.experimental.gluon.language")
+gluon = optional("triton.experimental.gluon")
+gl = optional("triton.experimental.gluon.language")
 
 
 def language(name):
     """The module of that name below Gluon's language, such as "nvidia.hopper.tma", or an absent one."""
-    return _found(f"triton.experimental.gluon.language.{name}")
+    return optional(f"triton.experimental.gluon.language.{name}")
 
 
 def tensor_descriptor():
     """Gluon's class of tensor descriptors that the host makes."""
-    return _found("triton.experimental.gluon.nvidia.hopper").TensorDescriptor
+    return optional("triton.experimental.gluon.nvidia.hopper").TensorDescriptor
 
 
 def warp_size():

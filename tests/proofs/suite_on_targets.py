@@ -82,8 +82,8 @@ Table = dict[str, dict[str, Part]]
 
 
 def suite() -> set[str]:
-    """The kernels in `triton.language`; those in Gluon came after the stored runs."""
-    return {name for name in SUITE if not name.startswith("gluon_")}
+    """The kernels in `triton.language`; those in Gluon and TLX came after the stored runs."""
+    return {name for name in SUITE if not name.startswith(("gluon_", "tlx_"))}
 
 
 def taken(found: Found, day: str) -> Table:

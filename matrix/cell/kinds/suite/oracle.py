@@ -108,6 +108,7 @@ GAPS = (
         "libdevice", ">=3.0,<3.10", "the interpreter has no libdevice", shim="interpreter_libdevice"
     ),
     Gap("gluon", ">=3.0", "the interpreter has no Gluon: gluon.jit ignores TRITON_INTERPRET"),
+    Gap("tlx", ">=3.0", "the interpreter has no TLX"),
     Gap("inline-asm", ">=3.0,<3.10", "the interpreter has no inline assembly"),
     Gap("descriptor-atomic", ">=3.4", "the interpreter has no atomics of tensor descriptors"),
 )
