@@ -18,7 +18,7 @@ from .shims.interpreter_numpy import pin
 from .versions import DISTRIBUTIONS, in_window, read, would_install
 
 # Of the JSON: raised when a field changes its meaning or goes, not when one is added.
-SCHEMA = 1
+SCHEMA = 2
 # Importing a CUDA build of torch from a cold disk takes tens of seconds.
 TIMEOUT = 120.0
 
@@ -73,7 +73,7 @@ def remaining(report: Dict[str, Any]) -> List[str]:
     """Returns the known problems that nothing fixes, a line each."""
     left = [entry["text"] for entry in report["advice"] if entry["level"] == "problem"]
     return left + [
-        issue["title"] for issue in report["issues"] or () if issue["state"] == "unhealed"
+        issue["title"] for issue in report["issues"] or () if issue["state"] == "not fixed"
     ]
 
 

@@ -12,8 +12,6 @@ from .doctor import remaining
 
 WIDTH = 80
 _LABEL = 10
-# How the states of the JSON read.
-_STATES = {"healed": "fixed", "unhealed": "not fixed", "reported": "reported"}
 
 
 def render(report: Dict[str, Any]) -> str:
@@ -167,9 +165,8 @@ def _issues(report: Dict[str, Any]) -> List[str]:
         ]
     lines = ["", f"Known issues of this pair ({report['issues_scope']})"]
     for issue in issues:
-        state = _STATES[issue["state"]]
-        lines += _wrapped(f"{state:9} {issue['id']}: {issue['title']}", "  ", " " * 12)
-        if issue["state"] != "healed":
+        lines += _wrapped(f"{issue['state']:9} {issue['id']}: {issue['title']}", "  ", " " * 12)
+        if issue["state"] != "fixed":
             parts = [short_link(issue["links"][0])]
             if issue["fixed_in"]:
                 parts.append(f"fixed in Triton {issue['fixed_in']}")

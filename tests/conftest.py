@@ -501,7 +501,7 @@ def hostile():
 @pytest.fixture
 def hostile_view(make_record, make_issue, hostile):
     """A view in which all that a stranger may write is hostile, and a megabyte long where it is a message. It does not
-    come from a store, which would have mended the half characters."""
+    come from a store, which would have replaced the half characters."""
     from crosswarp.matrix.results.store import Environment, Note, Run
     from crosswarp.matrix.results.verdict import judge
     from crosswarp.reports.findings.view import View

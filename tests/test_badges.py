@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 SVG = "{http://www.w3.org/2000/svg}"
 STATES = {
     "passing": ({}, "2 ok"),
-    "healed": ({"red": "pass"}, "2 ok · 1 fixed"),
+    "fixed": ({"red": "pass"}, "2 ok · 1 fixed"),
     "regressed": ({"red": "pass", "fingerprint": "never seen"}, "1 regressed · 2 ok"),
     "shim failed": ({"red": "crash"}, "1 regressed · 2 ok"),
     "no shim": ({"red": "crash", "shim": None}, "2 ok · 1 known"),
@@ -68,7 +68,7 @@ def test_each_state_has_its_colour(badge):
     colours = {name: badge(**options).colour for name, (options, _) in STATES.items()}
     assert colours["shim failed"] == colours["regressed"]
     stale = badge(stale=date(2126, 1, 1)).colour
-    assert stale not in (colours["passing"], colours["healed"], colours["regressed"])
+    assert stale not in (colours["passing"], colours["fixed"], colours["regressed"])
     assert len({*colours.values()}) == 5
     # Red is for what is wrong and for nothing else.
     assert [badge(**o).wrong for o, _ in STATES.values()] == [
@@ -137,7 +137,7 @@ def test_the_range_of_versions(make_record, stored, versions, label):
 
 
 @pytest.mark.parametrize(
-    "text", ["triton 2.3.1 – 3.9", "1,204 ok · 3 healed", "WWWWWW", "漢字漢字", "☃✗", "x" * 90]
+    "text", ["triton 2.3.1 – 3.9", "1,204 ok · 3 fixed", "WWWWWW", "漢字漢字", "☃✗", "x" * 90]
 )
 def test_text_is_never_clipped(text):
     drawn = ElementTree.fromstring(svg(Badge(text, text, COLOURS["passing"])))

@@ -85,7 +85,7 @@ def test_a_known_issue_is_named(crosswarp, history, tmp_path):
     assert "shim      guarded_autotune" in out
 
 
-def test_what_mended_it(crosswarp, history):
+def test_the_commit_that_fixed_it(crosswarp, history):
     history(**{"triton-3.2.0": "crash"})
     status, out, _ = crosswarp(*between("3.9.0", "3.2.0"))
     assert status == 0

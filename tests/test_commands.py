@@ -77,7 +77,7 @@ def test_without_the_host_side_the_help_has_what_is_there_and_the_doctor_examine
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert '"schema": 1' in done.stdout
+    assert '"schema": 2' in done.stdout
     assert "This is the small install" in done.stdout and "\n  diff " in done.stdout
     assert 'pip install "crosswarp[matrix]"' in " ".join(done.stdout.split())
 

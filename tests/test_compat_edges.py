@@ -636,7 +636,7 @@ def test_the_advice_on_each_part_of_an_environment(changes, advice):
     assert doctor.exit_code(report) == (2 if report["triton"] is None else left)
 
 
-@pytest.mark.parametrize(("state", "status"), [("unhealed", 1), ("healed", 0), ("off", 0)])
+@pytest.mark.parametrize(("state", "status"), [("not fixed", 1), ("fixed", 0), ("off", 0)])
 def test_an_issue_that_nothing_fixes_is_left(state, status):
     issues = [{"title": "aborts", "state": state}]
     report = {**WELL, "advice": [], "issues": issues}

@@ -190,7 +190,7 @@ def test_docstrings_become_markdown(tmp_path):
     assert "## `pkg.inner`" in page and "### `pkg.inner.made`" in page
 
 
-def test_each_known_text_of_a_healed_issue_stands_on_the_page_of_the_shims(made):
+def test_each_known_text_of_a_fixed_issue_stands_on_the_page_of_the_shims(made):
     page = made["shims.md"]
     names = {shim.name for shim in compat.all_shims()}
     for issue in issues.load():

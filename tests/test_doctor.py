@@ -110,7 +110,7 @@ def test_without_triton_it_says_so_plainly_and_ends_with_2(fakes):
         assert "Nothing to examine: there is no Triton in this environment." in done.stdout
         assert done.stderr == ""
     report = fakes.report()
-    assert (report["schema"], report["triton"], report["torch"]) == (1, None, None)
+    assert (report["schema"], report["triton"], report["torch"]) == (2, None, None)
 
 
 def test_versions_and_builds_are_named(fakes):
@@ -209,22 +209,22 @@ def measured():
     for torch, *cells in itertools.takewhile(lambda row: len(row) > 1, rows[head + 2 :]):
         works.update({(torch, triton): cell for triton, cell in zip(TRITONS, cells)})
     head = next(place for place, row in enumerate(rows) if row[-1] == "in the way, with compat")
-    healed = {}
+    fixed = {}
     for torch, found, _, shims, _ in itertools.takewhile(
         lambda row: len(row) > 1, rows[head + 2 :]
     ):
         for triton in found.split(", "):
-            healed[torch, triton] = {one.strip("` ") for one in shims.split(",")}
-    return works, healed
+            fixed[torch, triton] = {one.strip("` ") for one in shims.split(",")}
+    return works, fixed
 
 
 def test_of_every_pair_that_was_measured_the_doctor_says_what_it_needs():
-    works, healed = measured()
+    works, fixed = measured()
     assert len(works) == 6 * len(TRITONS) and set(works.values()) == {"yes", "compat", "no"}
-    assert healed.keys() == {pair for pair, how in works.items() if how != "yes"}
+    assert fixed.keys() == {pair for pair, how in works.items() if how != "yes"}
     for pair, how in works.items():
         shims = {need.shim for need in pairs.needs(*pair)}
-        assert shims == healed.get(pair, set()), (pair, how)
+        assert shims == fixed.get(pair, set()), (pair, how)
         assert ("" in shims) == (how == "no"), (pair, how)
 
 
@@ -360,7 +360,7 @@ def test_the_text_fits_80_columns_whatever_is_in_it(fakes):
 
 
 HEALTHY = {
-    "schema": 1, "crosswarp": "0.1.0", "guard": "auto",
+    "schema": 2, "crosswarp": "0.1.0", "guard": "auto",
     "python": {"version": "3.11.7", "executable": "/usr/bin/python3"},
     "triton": {
         "version": "3.2.0", "git": None, "path": "/site/triton", "build": "0a", "error": None, "missing": None,
@@ -394,26 +394,26 @@ def issue(**changes):
 @pytest.mark.parametrize(
     "changes, state",
     [
-        ({"shim": "compiler_crash"}, "healed"),
-        ({}, "unhealed"),
-        ({"shim": "no_such_shim"}, "unhealed"),
+        ({"shim": "compiler_crash"}, "fixed"),
+        ({}, "not fixed"),
+        ({"shim": "no_such_shim"}, "not fixed"),
         ({"status": "unverified", "case": ()}, "reported"),
-        ({"status": "by chance"}, "unhealed"),
+        ({"status": "by chance"}, "not fixed"),
         ({"status": "no longer reproduces", "case": ()}, None),
         ({"triton": ">=3.3", "fixed_in": None}, None),
         ({"torch": ">=2.7"}, None),
-        ({"torch": "<2.7"}, "unhealed"),
+        ({"torch": "<2.7"}, "not fixed"),
         ({"targets": ["gfx*"]}, None),
-        ({"targets": ["sm_9?"]}, "unhealed"),
-        ({"targets": ["gfx*"], "lanes": ["interpret"]}, "unhealed"),
+        ({"targets": ["sm_9?"]}, "not fixed"),
+        ({"targets": ["gfx*"], "lanes": ["interpret"]}, "not fixed"),
     ],
 )
 def test_issues_of_this_triton_torch_and_device(changes, state):
     report = host.with_issues(copy.deepcopy(HEALTHY), [issue(**changes)])
     assert [one["state"] for one in report["issues"]] == ([] if state is None else [state])
-    assert report["exit_code"] == doctor.exit_code(report) == (1 if state == "unhealed" else 0)
+    assert report["exit_code"] == doctor.exit_code(report) == (1 if state == "not fixed" else 0)
     text = doctor_text.render(report)
-    if state == "unhealed":
+    if state == "not fixed":
         assert "not fixed x-1: The compiler aborts" in text
         assert "x/y#1; fixed in Triton 3.3.0; Use 4 warps." in text
         assert text.endswith("1 known problem is not fixed.\n")
@@ -455,7 +455,7 @@ def test_crosswarp_doctor_asks_another_python_and_adds_the_issues(fakes, tmp_pat
     report = json.loads(done.stdout)
     assert done.returncode == 1 and report["exit_code"] == 1
     states = {one["id"]: one["state"] for one in report["issues"]}
-    assert states["fla-196"] == "unhealed"
+    assert states["fla-196"] == "not fixed"
     assert report["issues_scope"] == "sm_90"
 
 

@@ -147,8 +147,8 @@ def test_an_answer_is_kept_for_cells_that_are_alike_alone(cell, issue):
     [
         ("crash", None, False, {"known": 1}),
         ("crash", None, True, {"known": 1}),
-        ("crash", "pass", False, {"known": 1, "healed": 1}),
-        ("crash", "pass", True, {"known": 1, "healed": 1}),
+        ("crash", "pass", False, {"known": 1, "fixes": 1}),
+        ("crash", "pass", True, {"known": 1, "fixes": 1}),
         ("crash", "crash", False, {"known": 2}),
         ("crash", "crash", True, {"shim_failed": 2}),
         ("crash", "not-run", True, {"shim_failed": 1}),
@@ -168,9 +168,9 @@ def test_a_cell_and_its_twin(cell, issue, bare, shimmed, shim, lists):
         if outcome
     ]  # fmt: skip
     verdict = judge(records, [issue])
-    names = ("known", "unexpected_red", "unexpectedly_green", "shim_failed", "healed")
+    names = ("known", "unexpected_red", "unexpectedly_green", "shim_failed", "fixes")
     assert {name: len(getattr(verdict, name)) for name in names if getattr(verdict, name)} == lists
-    assert len(verdict.unhealed) == sum(record.mode == "shimmed" for record, _ in verdict.known)
+    assert len(verdict.not_fixed) == sum(record.mode == "shimmed" for record, _ in verdict.known)
     assert verdict.as_expected == (not {*lists} & {*names[1:4]})
 
 

@@ -57,7 +57,7 @@ def test_a_square_for_each_target_and_lane(draw, make_record):
     ("outcome", "shimmed", "shim", "state"),
     [
         ("pass", "pass", "guarded", "passing"),
-        ("crash", "pass", "guarded", "healed"),
+        ("crash", "pass", "guarded", "fixed"),
         ("crash", "crash", None, "known"),
         ("crash", "crash", "guarded", "regressed"),
         ("mismatch", "pass", "guarded", "regressed"),

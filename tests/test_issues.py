@@ -101,7 +101,7 @@ def test_versions_are_compared_as_versions(version, window, inside):
     assert versions.within(version, window) is inside
 
 
-def test_known_and_healed(crash, chunk, make_issue):
+def test_known_and_fixed(crash, chunk, make_issue):
     records = [
         crash(), chunk(warps=4),
         chunk(mode="shimmed", shims=("guarded_autotune",)), chunk(warps=4, mode="shimmed"),
@@ -109,53 +109,51 @@ def test_known_and_healed(crash, chunk, make_issue):
     verdict = judge(records, [make_issue()])
     assert verdict.as_expected
     assert [record for record, _ in verdict.known] == [records[0]]
-    assert [(one.bare, one.shims) for one in verdict.healed] == [
-        (records[0], ("guarded_autotune",))
-    ]
+    assert [(one.bare, one.shims) for one in verdict.fixes] == [(records[0], ("guarded_autotune",))]
 
 
-def test_healed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
+def test_fixed_when_the_shim_drops_the_configuration(crash, chunk, make_issue):
     verdict = judge([crash(), chunk(warps=4, mode="shimmed", shims=("drop",))], [make_issue()])
     # Whatever else acted, what heals it is what the record says.
-    assert [one.shims for one in verdict.healed] == [("guarded_autotune",)]
+    assert [one.shims for one in verdict.fixes] == [("guarded_autotune",)]
 
 
 def test_a_dropped_configuration_is_not_fixed_beside_another_that_fails(crash, chunk, make_issue):
     records = [crash(), chunk(warps=4, mode="shimmed"), crash(mode="shimmed", config="num_warps=2")]
-    assert judge(records, [make_issue()]).healed == []
+    assert judge(records, [make_issue()]).fixes == []
 
 
-def test_an_issue_that_names_no_shim_was_healed_by_what_acted(crash, chunk, make_issue):
+def test_an_issue_that_names_no_shim_was_fixed_by_what_acted(crash, chunk, make_issue):
     verdict = judge([crash(), chunk(mode="shimmed", shims=("drop",))], [make_issue(shim=None)])
-    assert [one.shims for one in verdict.healed] == [("drop",)]
+    assert [one.shims for one in verdict.fixes] == [("drop",)]
 
 
-def test_healed_when_the_autotuner_leaves_the_configuration_out(crash, chunk, make_issue):
+def test_fixed_when_the_autotuner_leaves_the_configuration_out(crash, chunk, make_issue):
     left_out = chunk(mode="shimmed", outcome="unsupported", reason="dropped by the autotuner")
     other = chunk(warps=4, mode="shimmed", shims=("drop",))
     verdict = judge([crash(), left_out, other], [make_issue()])
-    assert len(verdict.healed) == 1 and verdict.as_expected
+    assert len(verdict.fixes) == 1 and verdict.as_expected
 
 
 def test_red_although_shimmed_fails(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue()])
     assert not verdict.as_expected
     assert [record.mode for record, _ in verdict.shim_failed] == ["bare", "shimmed"]
-    assert not verdict.healed
+    assert not verdict.fixes
 
 
 def test_red_shimmed_is_known_where_no_shim_is_promised(crash, make_issue):
     verdict = judge([crash(), crash(mode="shimmed")], [make_issue(shim=None)])
     assert verdict.as_expected and len(verdict.known) == 2
     # Expected, and said to be what it is.
-    assert [record.mode for record, _ in verdict.unhealed] == ["shimmed"] and not verdict.healed
+    assert [record.mode for record, _ in verdict.not_fixed] == ["shimmed"] and not verdict.fixes
 
 
-def test_what_a_shim_heals_is_never_unhealed(crash, chunk, make_issue):
-    healed = judge([crash(), chunk(mode="shimmed")], [make_issue()])
+def test_what_a_shim_fixes_is_never_not_fixed(crash, chunk, make_issue):
+    fixed = judge([crash(), chunk(mode="shimmed")], [make_issue()])
     failed = judge([crash(), crash(mode="shimmed")], [make_issue()])
     bare = judge([crash()], [make_issue(shim=None)])
-    assert healed.unhealed == failed.unhealed == bare.unhealed == []
+    assert fixed.not_fixed == failed.not_fixed == bare.not_fixed == []
 
 
 def test_what_only_the_shims_make_red_is_no_known_issue(crash, chunk, make_issue):
@@ -177,7 +175,7 @@ def test_a_known_red_that_was_not_seen_green_shimmed_is_not_as_expected(
         records.append(chunk(mode="shimmed", outcome=twin, fingerprint="reshapeOuts"))
     verdict = judge(records, [make_issue()])
     assert not verdict.as_expected and crash() in [record for record, _ in verdict.shim_failed]
-    assert verdict.healed == []
+    assert verdict.fixes == []
 
 
 def test_a_run_of_bare_triton_alone_says_nothing_about_shims(crash, make_issue):
@@ -186,8 +184,8 @@ def test_a_run_of_bare_triton_alone_says_nothing_about_shims(crash, make_issue):
 
 def test_the_twin_of_a_configuration_is_that_configuration(crash, chunk, make_issue):
     records = [crash(), chunk(mode="shimmed"), chunk(mode="shimmed", warps=4, outcome="limit")]
-    (healed,) = judge(records, [make_issue()]).healed
-    assert healed.bare == crash()
+    (fixed,) = judge(records, [make_issue()]).fixes
+    assert fixed.bare == crash()
 
 
 def test_unexpectedly_red(crash, make_issue):

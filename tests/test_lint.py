@@ -319,11 +319,11 @@ def test_a_wrong_key_fails_where_the_kernel_is_decorated(check, indent, where):
 
 def test_what_a_shim_heals(check):
     text = kernel("tl.make_tensor_descriptor(x, [], [], [])\ntl.advance(x, ())\ntl.gather(x, x, 0)")
-    healed = {
-        one.subject.rpartition(".")[2]: dict(one.healed)
+    fixed = {
+        one.subject.rpartition(".")[2]: dict(one.fixed_by)
         for one in check(text, result=True).findings
     }
-    assert healed == {
+    assert fixed == {
         "make_tensor_descriptor": {"3.3.1": "descriptor_names"},
         "advance": {"3.9.0": "block_pointers"},
         "gather": dict.fromkeys(["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "gather"),

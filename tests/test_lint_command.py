@@ -47,7 +47,7 @@ def test_json_and_sarif_say_all(evil):
     assert found["findings"][0] == {
         "rule": "language-name", "path": f"a{EVIL}", "line": 1, "column": 1, "subject": "triton.language.gather",
         "releases": ["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "what_happens": "import fails",
-        "healed": dict.fromkeys(["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "gather"),
+        "fixed_by": dict.fromkeys(["2.3.1", "3.0.0", "3.1.0", "3.2.0"], "gather"),
         "message": found["findings"][0]["message"], "callers": [], "apart": None,
     }  # fmt: skip
     [run] = json.loads(lint_text.sarif(evil))["runs"]

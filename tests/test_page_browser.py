@@ -367,7 +367,7 @@ def test_one_switch_for_bare_and_shimmed_on_every_page(visit, site):
     switch = tab.get_by_role("group", name="Show")
     switch.get_by_label("with compat", exact=True).check(force=True)
     assert tab.url.endswith("?mode=shimmed")
-    # The crash is healed, and what no shim heals comes first.
+    # The crash is fixed, and what no shim fixes comes first.
     assert shown(tab)[0] == "softmax"
     assert (
         tab.locator("#grid .m-bare:visible").count()

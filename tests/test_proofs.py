@@ -70,7 +70,7 @@ def test_a_record_and_the_columns(cells, known, text, window, verdict, red, gree
     (found, _) = proofs(cells(text), [issue, other])
     assert (found.verdict, found.red) == (verdict, tuple(ALL[n] for n in red))
     # What is red outside of the window is nothing that the shim promises.
-    assert set(found.healed) == set(found.red) - ({"triton-3.2.0"} if text == "grrrg" else set())
+    assert set(found.fixed) == set(found.red) - ({"triton-3.2.0"} if text == "grrrg" else set())
     assert (found.green, found.not_run) == (
         tuple(ALL[n] for n in green),
         tuple(ALL[n] for n in not_run),

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Files of crosswarp's own, or of a run, and those that are known to be files of a bounded size.
 OWN = {
     "matrix/facts/issue_lints.py", "matrix/facts/known_texts.py", "matrix/facts/language_table.py",
-    "matrix/facts/probed_targets.py", "matrix/linting/healing.py", "matrix/running/ir.py",
+    "matrix/facts/probed_targets.py", "matrix/linting/fixes.py", "matrix/running/ir.py",
     "matrix/dispatch/part.py", "matrix/dispatch/dispatch.py", "matrix/checkout/answers.py",
     "matrix/results/store.py", "reports/page/site.py", "reports/page/folder.py", "reports/text/docs.py",
     "matrix/facts/errors/__init__.py", "matrix/work/inductor.py", "matrix/work/library_guards.py",

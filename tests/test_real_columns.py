@@ -220,9 +220,9 @@ def test_nothing_is_red_shimmed(founding, amd, reproducers):
         for cell in founding[1] + amd[1] + reproducers[1]
         if cell["mode"] == "shimmed" and cell["outcome"] not in ("pass", "unsupported")
     ]
-    unhealed = {issue.id for issue in issues.load() if not issue.shim}
+    not_fixed = {issue.id for issue in issues.load() if not issue.shim}
     # Those that no shim can heal are known, and the kernels that show one are there for nothing else.
-    assert {c["issue"] for c in red} <= unhealed and {c["kernel"] for c in red} <= {
+    assert {c["issue"] for c in red} <= not_fixed and {c["kernel"] for c in red} <= {
         *KNOWN_ISSUES
     }, red
 
@@ -561,8 +561,8 @@ def test_a_file_of_kernels_is_checked_on_both(tmp_path):
         (column, "wrong", mode) for column in COLUMNS for mode in ("bare", "shimmed")
     }
     assert "launches a kernel at line" in done.stderr
-    healed = next(cell for cell in found["cells"] if cell["kernel"] == "warps" and cell["issue"])
-    assert healed["shim"] == "reserved_options"
+    fixed = next(cell for cell in found["cells"] if cell["kernel"] == "warps" and cell["issue"])
+    assert fixed["shim"] == "reserved_options"
 
 
 CHECKED = """

@@ -58,7 +58,7 @@ def test_one_regression_for_one_cause(stored, founding, make_issue):
         "triton-3.2.0",
         ["sm_80", "sm_90"],
     )
-    assert (group.cells, group.healed, group.shims) == (2, 2, ["guarded_autotune"])
+    assert (group.cells, group.fixed_cells, group.shims) == (2, 2, ["guarded_autotune"])
 
 
 def test_the_oldest_bad_column_is_the_first(stored, abort, make_issue):
@@ -133,7 +133,7 @@ def test_the_summary_of_what_nobody_expected(stored, make_record, abort, make_is
     assert "Not as expected" in text and "As expected:" not in text
 
 
-def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_issue):
+def test_what_no_shim_fixes_is_shown_and_not_as_fixed(stored, abort, make_issue):
     issue = make_issue(shim=None, workaround="Use 4 warps.")
     red = [
         abort(target=target, mode=mode)
@@ -150,8 +150,8 @@ def test_what_no_shim_heals_is_shown_and_not_told_as_healed(stored, abort, make_
         "As expected: 2 cells fail without compat, each by a known issue. Compat fixes 0; 2 have no fix yet."
     )
     assert "green shimmed" not in text and max(map(len, text.splitlines())) <= 80
-    unhealed = json.loads(export(shown))["verdict"]["unhealed"]
-    assert [one["issue"] for one in unhealed] == ["triton-1", "triton-1"]
+    not_fixed = json.loads(export(shown))["verdict"]["not_fixed"]
+    assert [one["issue"] for one in not_fixed] == ["triton-1", "triton-1"]
 
 
 def test_what_died_comes_before_what_was_refused(stored, make_record):
@@ -211,12 +211,12 @@ def test_a_column_off_its_versions_is_named_with_what_was_overridden(stored, mak
 
 
 def test_the_marks(make_record):
-    bare, healed = make_record(outcome="crash"), make_record(mode="shimmed")
-    assert mark([bare, make_record(), healed]) == "crash → pass"
-    assert mark([make_record(), healed]) == "pass"
+    bare, fixed = make_record(outcome="crash"), make_record(mode="shimmed")
+    assert mark([bare, make_record(), fixed]) == "crash → pass"
+    assert mark([make_record(), fixed]) == "pass"
     assert mark([make_record()]) == "pass → -"
     assert mark([]) == "-"
-    assert mark([make_record(), make_record(outcome="not-run"), healed]) == "pass"
+    assert mark([make_record(), make_record(outcome="not-run"), fixed]) == "pass"
 
 
 def test_targets_with_the_same_grid_share_one(stored, founding, make_issue):
@@ -239,7 +239,7 @@ def test_json_is_strict_and_complete(stored, founding, make_issue):
     document = json.loads(export(stored(founding, [make_issue()])), parse_constant=refuse)
     assert len(document["cells"]) == len(founding)
     assert document["verdict"]["as_expected"] is True
-    assert len(document["verdict"]["healed"]) == 2
+    assert len(document["verdict"]["fixed"]) == 2
     assert document["cells"][0]["id"].startswith("triton-3.1.0/sm_80/compile/bare/chunk/")
 
 

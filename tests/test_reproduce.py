@@ -213,7 +213,7 @@ def test_a_record_is_refused_until_its_link_is_filled_in_and_then_explains_the_r
         issues.load(path)
     path.write_text(text.replace(LINK, "https://example.org/owner/project/issues/1"))
     verdict = judge(view.records, issues.load(path))
-    assert verdict.as_expected and len(verdict.known) == len(verdict.healed) == 2
+    assert verdict.as_expected and len(verdict.known) == len(verdict.fixes) == 2
 
 
 def test_a_case_that_is_not_red_on_the_whole_window_proves_nothing(unknown, make_record):

@@ -38,7 +38,7 @@ def judged(proof, make_record):
 RED = {"outcome": "crash", "fingerprint": "SIGABRT: boom"}
 
 
-def test_red_bare_is_found_and_green_shimmed_is_healed(judged):
+def test_red_bare_is_found_and_green_shimmed_is_fixed(judged):
     one = judged(RED, {"outcome": "pass", "shims": ("compiler_crash",)})
     assert (one.how, one.seen) == ("red bare: crash", "SIGABRT: boom")
     assert one.shims == ("compiler_crash",)
@@ -50,7 +50,7 @@ def test_red_bare_is_found_and_green_shimmed_is_healed(judged):
 @pytest.mark.parametrize(
     "shimmed", [None, RED, {"outcome": "unsupported"}, {"outcome": "left-out"}]
 )
-def test_what_is_not_green_with_the_shims_is_not_healed(judged, shimmed):
+def test_what_is_not_green_with_the_shims_is_not_fixed(judged, shimmed):
     if shimmed and shimmed["outcome"] == "left-out":
         shimmed = {"outcome": "not-run"}
     assert judged(RED, shimmed).shims == ()
@@ -69,8 +69,8 @@ def test_what_is_not_red_in_that_way_is_not_found(judged, bare, why):
     one = judged(bare, {"outcome": "pass", "shims": ("compiler_crash",)})
     assert (one.how, one.shims, one.why) == ("", (), why)
     # what is known of it is no verdict where nothing ran
-    known = judged(bare, why="mended before")
-    assert known.why == ("not run" if why == "not run" else "mended before")
+    known = judged(bare, why="fixed before")
+    assert known.why == ("not run" if why == "not run" else "fixed before")
 
 
 def test_what_grew_beside_another_triton(proof, make_record):
@@ -122,7 +122,7 @@ def test_the_page_is_of_this_data_and_holds_what_is_asked_of_it(proof):
     for one, row in zip(threads, rows):
         assert all(f"/{name.partition('#')[2]})" in row for name in one.threads)
     shims = {shim.name for shim in all_shims()}
-    healed = [set(re.findall(r"shims\.md#(\w+)", row)) for row in rows]
-    assert set().union(*healed) <= shims
-    told = re.search(r"(\d+) of (\d+) found, (\d+) healed", text)
+    fixed = [set(re.findall(r"shims\.md#(\w+)", row)) for row in rows]
+    assert set().union(*fixed) <= shims
+    told = re.search(r"(\d+) of (\d+) found, (\d+) fixed", text)
     assert int(told[1]) >= 20 and int(told[3]) >= 9

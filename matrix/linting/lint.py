@@ -19,7 +19,7 @@ from crosswarp.matrix.facts.announced import Change
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.matrix.linting import gluon, rules, sources
 from crosswarp.matrix.linting.api import Api, short
-from crosswarp.matrix.linting.healing import Healing
+from crosswarp.matrix.linting.fixes import Fixes
 from crosswarp.matrix.linting.rules import Where
 from crosswarp.matrix.linting.sources import Source, Unreadable
 from crosswarp.matrix.linting.values import UNKNOWN
@@ -45,7 +45,7 @@ class Finding:
         subject: the full name that it is about, such as `triton.language.load(boundary_check)`.
         releases: the affected releases, oldest first.
         where: the step that fails there.
-        healed: the shim of `crosswarp.compat` that fixes it, by release.
+        fixed_by: the shim of `crosswarp.compat` that fixes it, by release.
         message: all of that as a sentence.
         callers: the places in other files, as `path:line`, by which the code is reached; empty where only its own
             file reaches it.
@@ -60,7 +60,7 @@ class Finding:
     subject: str
     releases: tuple[str, ...]
     where: Where
-    healed: Mapping[str, str]
+    fixed_by: Mapping[str, str]
     message: str
     callers: tuple[str, ...] = ()
     apart: Apart | None = None
@@ -179,7 +179,7 @@ def lint(
     releases: Sequence[str],
     left_out: Sequence[str] = (),
     table: Table | None = None,
-    healing: Healing | None = None,
+    fixes: Fixes | None = None,
     shown: Callable[[Path], str] = str,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Result:
@@ -192,7 +192,7 @@ def lint(
         UsageError: one of `paths` does not exist.
     """
     api = Api(table if table is not None else language_table.load())
-    healing = healing if healing is not None else Healing.load(api.releases)
+    fixes = fixes if fixes is not None else Fixes.load(api.releases)
     files, unreadable = [], []
     folders = [path for path in paths if path.is_dir()]
     set_apart: dict[str, Apart] = {}
@@ -227,9 +227,7 @@ def lint(
         for place in places.values()
         if not place.source.ignores(place.rule, place.line, place.end_line)
     ]
-    results = [
-        _finding(place, api, healing, set_apart.get(place.source.path)) for place in findings
-    ]
+    results = [_finding(place, api, fixes, set_apart.get(place.source.path)) for place in findings]
     results.sort(
         key=lambda finding: (
             finding.path,
@@ -296,13 +294,13 @@ def _reporter(places: dict[tuple[Any, ...], _Place]) -> rules.Report:
     return report
 
 
-def _finding(place: _Place, api: Api, healing: Healing, found_apart: Apart | None) -> Finding:
+def _finding(place: _Place, api: Api, fixes: Fixes, found_apart: Apart | None) -> Finding:
     releases = tuple(release for release in api.releases if release in place.messages)
     first = next(iter(place.messages.values()))
     fixed_by = {
         release: shim
         for release in releases
-        if (shim := healing.shim(release, place.rule, place.subject))
+        if (shim := fixes.shim(release, place.rule, place.subject))
     }
     if place.rule == "version-string":
         wrong = tuple(release for release in releases if place.messages[release] == "wrong already")

@@ -20,7 +20,7 @@ from crosswarp.matrix.results import verdict
 from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
-from crosswarp.matrix.results.verdict import ByKernel, Green, Healed, Verdict, triton_of
+from crosswarp.matrix.results.verdict import ByKernel, Fix, Green, Verdict, triton_of
 
 # In a run's plan, as the store keeps it.
 KEY = "owner"
@@ -149,7 +149,7 @@ class _Theirs:
             own is not None or claims(issue) or bool(fixed_by and issue.shim in fixed_by)
         )
         if issue is not None and sure and fixed_by is not None:
-            judged.healed.append(Healed(issue, record, (issue.shim,) if issue.shim else fixed_by))
+            judged.fixes.append(Fix(issue, record, (issue.shim,) if issue.shim else fixed_by))
         elif fixed_by is not None:
             judged.fixed[record.id] = fixed_by
         if own is not None or (self._compat and record.mode == "bare"):

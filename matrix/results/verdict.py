@@ -31,7 +31,7 @@ class Green:
 
 
 @dataclass(frozen=True)
-class Healed:
+class Fix:
     issue: Issue
     bare: Record
     shims: tuple[str, ...]
@@ -44,7 +44,7 @@ class Verdict:
     unexpectedly_green: list[Green] = field(default_factory=list)
     # The issue names a shim, and the cell is red shimmed, or red bare and was never seen green shimmed.
     shim_failed: list[tuple[Record, Issue]] = field(default_factory=list)
-    healed: list[Healed] = field(default_factory=list)
+    fixes: list[Fix] = field(default_factory=list)
     # Whether the kernels are not crosswarp's (owned.py). The other fields are for such a run alone.
     theirs: bool = False
     # By id of an unexpected failure: the known issue that explains it, or one that it looks like.
@@ -57,7 +57,7 @@ class Verdict:
     unexpected_pass: list[Record] = field(default_factory=list)
 
     @property
-    def unhealed(self) -> list[tuple[Record, Issue]]:
+    def not_fixed(self) -> list[tuple[Record, Issue]]:
         """The known failures that are red with the shims as well: their issues name no shim. They do not fail the run,
         and must never be reported as fixed by compat."""
         return [(record, issue) for record, issue in self.known if record.mode == "shimmed"]
@@ -226,7 +226,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
                 continue
             fixed = _fix_of(record, issue, shimmed)
             if fixed:
-                verdict.healed.append(fixed)
+                verdict.fixes.append(fixed)
             if issue.shim and shims_ran and not fixed:
                 verdict.shim_failed.append((record, issue))
             else:
@@ -238,7 +238,7 @@ def judge(records: Iterable[Record], issues: Sequence[Issue] | ByKernel) -> Verd
     return verdict
 
 
-def _fix_of(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Healed | None:
+def _fix_of(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]) -> Fix | None:
     """Returns how compat fixed the record: the same configuration green with it, or, where the shim dropped that, all
     of the case."""
     if record.mode != "bare":
@@ -251,8 +251,8 @@ def _fix_of(record: Record, issue: Issue, shimmed: Mapping[_Place, list[Record]]
         return None
     if issue.shim:
         # Others may have acted as well, on unrelated code.
-        return Healed(issue, record, (issue.shim,))
-    return Healed(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
+        return Fix(issue, record, (issue.shim,))
+    return Fix(issue, record, tuple(sorted({shim for twin in twins for shim in twin.shims})))
 
 
 def _place(record: Record) -> _Place:

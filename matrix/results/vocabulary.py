@@ -48,13 +48,13 @@ WORST: Sequence[Outcome] = (
 
 # How a cell compares with the known issues. A cell that passes, or is left out, as expected has none.
 Fate = Literal[
-    "known", "expected", "unexpectedly red", "not healed", "unexpectedly green", "unexpected pass"
+    "known", "expected", "unexpectedly red", "not fixed", "unexpectedly green", "unexpected pass"
 ]
 FATES: Mapping[Fate, Word] = {
     "known": Word("known", "it fails as a known issue says"),
     "expected": Word("expected", "it fails as the suite or the library expects it to (xfail)"),
     "unexpectedly red": Word("unexpected", "it fails, and no known issue says so"),
-    "not healed": Word(
+    "not fixed": Word(
         "not fixed", "it fails as a known issue says, and the fix of that issue does not help"
     ),
     "unexpectedly green": Word("passes", "it passes where a known issue says that it fails"),
@@ -65,25 +65,23 @@ FATES: Mapping[Fate, Word] = {
 
 # The state of a case and configuration on one column, target and lane, without compat and with it together. Several
 # together have the first of their states.
-Mark = Literal["regressed", "known", "not-run", "healed", "passing", "unsupported"]
+Mark = Literal["regressed", "known", "not-run", "fixed", "passing", "unsupported"]
 MARKS: Mapping[Mark, Word] = {
     "regressed": Word("regressed", "it fails unexpectedly, or is not fixed"),
     "known": Word("fails, a known issue", "it fails as a known issue says"),
     "not-run": Word("not run", "nobody knows"),
-    "healed": Word("fails, fixed by compat", "it fails without compat and passes with it"),
+    "fixed": Word("fails, fixed by compat", "it fails without compat and passes with it"),
     "passing": Word("passes", "it passes without compat"),
     "unsupported": Word("not in that release", "it was declared unsupported"),
 }
 
 # The state of a run, or of one column or target of it: the deciding mark, or that the run is not whole.
-Standing = Literal[
-    "regressed", "incomplete", "known", "healed", "passing", "unsupported", "not-run"
-]
+Standing = Literal["regressed", "incomplete", "known", "fixed", "passing", "unsupported", "not-run"]
 STANDINGS: Mapping[Standing, Word] = {
     "regressed": Word("regressed", "something is regressed", "❌"),
     "incomplete": Word("incomplete", "nothing is, and something did not run", "⚠️"),
     "known": Word("known", "all ran, and what fails is known", "✅"),
-    "healed": Word("fixed", "all ran, and what fails passes with compat", "✅"),
+    "fixed": Word("fixed", "all ran, and what fails passes with compat", "✅"),
     "passing": Word("ok", "all ran, and passes without compat", "✅"),
     "unsupported": Word("unsupported", "nothing was to run there", "⚠️"),
     "not-run": Word("not run", "nothing ran", "⚠️"),

@@ -65,7 +65,7 @@ def unexpected(view: View, *, vendors: bool | None = None) -> list[Cause]:
     ])  # fmt: skip
 
 
-def not_healed(view: View, *, vendors: bool) -> list[Cause]:
+def not_fixed(view: View, *, vendors: bool) -> list[Cause]:
     """Those on vendors' builds, or those on Triton's own releases."""
     return _grouped([
         (record, issue)
@@ -89,6 +89,7 @@ def _grouped(pairs: Sequence[tuple[Record, Issue | None]]) -> list[Cause]:
 
 def _key(cause: RootCause) -> str:
     """The same on every machine and in every run, for as long as the cause is the same."""
+    # The first text stays as it is: reports that are open carry the digest.
     parts = ["not healed", cause.issue] if cause.issue else [cause.outcome, cause.words]
     # The kernel counts only where nothing else identifies the cause.
     parts += [cause.kernel] if cause.kernel else []

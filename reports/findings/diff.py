@@ -71,7 +71,7 @@ class Group:
     issue: Issue | None
     pairs: list[Pair] = field(default_factory=list)
     shims: list[str] = field(default_factory=list)
-    healed: int = 0
+    fixed_cells: int = 0
     whose: str = ""
 
     @property
@@ -278,7 +278,7 @@ class Explained:
         }
         self._fixed = {name: shims for verdict in verdicts for name, shims in verdict.fixed.items()}
         for verdict in verdicts:
-            self._fixed |= {change.bare.id: tuple(change.shims) for change in verdict.healed}
+            self._fixed |= {change.bare.id: tuple(change.shims) for change in verdict.fixes}
 
     def issue(self, record: Record) -> Issue | None:
         """The issue that explains a record."""
@@ -307,7 +307,7 @@ def groups(
         group.pairs.append(pair)
         shims = explained.fixed(record)
         if shims is not None:
-            group.healed += 1
+            group.fixed_cells += 1
             group.shims += [shim for shim in shims if shim not in group.shims]
     order: dict[str, int] = {outcome: number for number, outcome in enumerate(comparison.OUTCOMES)}
     return sorted(

@@ -77,7 +77,7 @@ def with_issues(
     ]
     by_release: dict[str, list[str]] = {}
     for issue in report["issues"]:
-        if issue["state"] == "unhealed" and issue["fixed_in"]:
+        if issue["state"] == "not fixed" and issue["fixed_in"]:
             by_release.setdefault(issue["fixed_in"], []).append(issue["id"])
     report["advice"] += [
         {
@@ -106,10 +106,10 @@ def _concerns(issue: Issue, report: dict[str, Any], targets: Sequence[str]) -> b
 
 def _entry(issue: Issue, active: set[str]) -> dict[str, Any]:
     if issue.shim in active:
-        state = "healed"
+        state = "fixed"
     else:
         # A report that no case of ours reproduces is listed, and does not count against the environment.
-        state = "unhealed" if issue.status in SEEN else "reported"
+        state = "not fixed" if issue.status in SEEN else "reported"
     return {
         "id": issue.id,
         "title": issue.title,

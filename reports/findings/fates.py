@@ -32,7 +32,7 @@ def fates(view: View) -> dict[str, Fate]:
         }
     )
     by_id.update({record.id: Fate("unexpected pass") for record in verdict.unexpected_pass})
-    by_id.update({record.id: Fate("not healed", issue) for record, issue in verdict.shim_failed})
+    by_id.update({record.id: Fate("not fixed", issue) for record, issue in verdict.shim_failed})
     by_id.update(
         {
             green.record.id: Fate("unexpectedly green", green.issue)

@@ -28,7 +28,7 @@ class Past:
     red: Mapping[str, int] = field(default_factory=dict)
     # Places that fail and passed in the run before, and the other way round; None for the oldest.
     newly_red: int | None = None
-    healed: int | None = None
+    newly_green: int | None = None
     # How many older runs there are.
     more: int = 0
 
@@ -53,8 +53,8 @@ def history(store: Store, run: Run, most: int = MOST) -> list[Past]:
         for (_, _, _, mode, _, outcome), cells in counts.items():
             if outcome in RED:
                 red[mode] += cells
-        newly, healed = _changed(listed[-1].worst, worst) if listed else (None, None)
-        listed.append(Past(earlier, worst, red, newly, healed, max(len(same) - most, 0)))
+        newly_red, newly_green = _changed(listed[-1].worst, worst) if listed else (None, None)
+        listed.append(Past(earlier, worst, red, newly_red, newly_green, max(len(same) - most, 0)))
     return listed[::-1]
 
 

@@ -17,7 +17,7 @@ def marks(records: Sequence[Record], verdict: Verdict) -> dict[Place, Mark]:
     # Where only the shims ran, theirs are the cells.
     bare = [record for record in records if record.mode == "bare"] or records
     by_place: dict[Place, Mark] = {_place(record): _mark(record) for record in bare}
-    by_place.update({_place(healed.bare): "healed" for healed in verdict.healed})
+    by_place.update({_place(fix.bare): "fixed" for fix in verdict.fixes})
     regressed = [
         *verdict.unexpected_red,
         *verdict.unexpected_pass,

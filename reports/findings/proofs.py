@@ -32,7 +32,7 @@ class Proof:
     # Failing for another issue, outside the affected releases.
     otherwise: tuple[str, ...] = ()
     # Those in `red` where everything passes with compat.
-    healed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     # Affected, and nothing of the case ran.
     not_run: tuple[str, ...] = ()
     # The contradictions of the entry, a sentence each.
@@ -57,7 +57,7 @@ def of_verdict(
     wrong: dict[str, list[str]] = defaultdict(list)
     for edge in windows.wrong(records, verdict, by_kernel):
         wrong[edge.issue.id].append(edge.text)
-    fixed = {pair.bare.id for pair in verdict.healed}
+    fixed = {pair.bare.id for pair in verdict.fixes}
     columns = columns_of(records)
     cells: dict[str, list[Record]] = defaultdict(list)
     for record in records:

@@ -19,7 +19,7 @@ from crosswarp.reports.findings.view import View
 class Standing:
     ok: int = 0
     # Failing without compat and passing with it.
-    healed: int = 0
+    fixed: int = 0
     # Failing as a known issue predicts, and not fixed by compat.
     known: int = 0
     # Failing, and neither known nor fixed as promised.
@@ -38,13 +38,13 @@ class Standing:
         """The one thing to know, worst first."""
         if self.regressed:
             return "regressed"
-        if not (self.ok or self.healed or self.known):
+        if not (self.ok or self.fixed or self.known):
             return "unsupported" if self.unsupported and not self.lost else "not-run"
         if self.not_run or self.lost or not self.whole:
             return "incomplete"
         if self.known or self.newly_green:
             return "known"
-        return "healed" if self.healed else "passing"
+        return "fixed" if self.fixed else "passing"
 
     def summary(self) -> str:
         """A line such as `1,204 ok · 3 fixed`, failures first."""
@@ -54,7 +54,7 @@ class Standing:
         parts = [
             (self.regressed, f"{self.regressed:,} {STANDINGS['regressed'].short}"),
             (self.ok, f"{self.ok:,} {STANDINGS['passing'].short}"),
-            (self.healed, f"{self.healed:,} {STANDINGS['healed'].short}"),
+            (self.fixed, f"{self.fixed:,} {STANDINGS['fixed'].short}"),
             (self.known, f"{self.known:,} {STANDINGS['known'].short}"),
             (self.newly_green, f"{self.newly_green:,} newly green"),
             (len(self.lost), f"{columns} not run"),
@@ -90,7 +90,7 @@ def standing(view: View, column: str | None = None, target: str | None = None) -
     )
     return Standing(
         ok=counts["passing"],
-        healed=counts["healed"],
+        fixed=counts["fixed"],
         known=counts["known"],
         regressed=counts["regressed"],
         newly_green=sum(chosen(green.record) for green in view.verdict.unexpectedly_green),

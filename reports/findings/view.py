@@ -17,7 +17,7 @@ from crosswarp.matrix.results import fault, owned, windows
 from crosswarp.matrix.results.cause import RootCause, cause_of
 from crosswarp.matrix.results.record import Record, by_column
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
-from crosswarp.matrix.results.verdict import ByKernel, Healed, Verdict, triton_of
+from crosswarp.matrix.results.verdict import ByKernel, Fix, Verdict, triton_of
 from crosswarp.matrix.results.windows import Wrong
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings import missing, reproducers
@@ -120,7 +120,7 @@ class View:
 
     def fault(self, record: Record) -> fault.Fault:
         """Whose fault a failing cell of somebody's kernels is, and the next step."""
-        fixed = self.healed.get(record.id)
+        fixed = self.fixes.get(record.id)
         bare = f"{record.target}/{record.lane}/bare/{record.kernel}/{record.case}"
         return fault.of(
             record,
@@ -139,9 +139,9 @@ class View:
         )
 
     @cached_property
-    def healed(self) -> Mapping[str, Healed]:
+    def fixes(self) -> Mapping[str, Fix]:
         """Fixes by the id of the cell without compat."""
-        return {pair.bare.id: pair for pair in self.verdict.healed}
+        return {pair.bare.id: pair for pair in self.verdict.fixes}
 
     @cached_property
     def marks(self) -> Mapping[Place, Mark]:
@@ -167,7 +167,7 @@ class Regression:
     lanes: list[str] = field(default_factory=list)
     shims: list[str] = field(default_factory=list)
     cells: int = 0
-    healed: int = 0
+    fixed_cells: int = 0
 
 
 def day(moment: str) -> date | None:
@@ -202,7 +202,7 @@ def view(
 
 def _regressions(view: View) -> list[Regression]:
     """Each root cause once a kernel, known issues first, with the oldest column that shows it."""
-    explained, fixed = view.issue_of, view.healed
+    explained, fixed = view.issue_of, view.fixes
     order = {column: number for number, column in enumerate(view.columns)}
     red = [record for record in view.records if record.red and record.mode == "bare"]
     red.sort(
@@ -230,6 +230,6 @@ def _regressions(view: View) -> list[Regression]:
             if value and value not in values:
                 values.append(value)
         if record.id in fixed:
-            group.healed += 1
+            group.fixed_cells += 1
             group.shims += [shim for shim in fixed[record.id].shims if shim not in group.shims]
     return sorted(groups.values(), key=lambda group: (group.issue is None, group.kernel))

@@ -135,7 +135,7 @@ def _row(
     issue, shims = None, record.shims if record.mode != "bare" else ()
     if record.red:
         issue = model.view.issue_of.get(record.id)
-        fixed = model.view.healed.get(record.id)
+        fixed = model.view.fixes.get(record.id)
         shims = fixed.shims if fixed else shims
     return [
         text(record.case),

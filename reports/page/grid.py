@@ -27,7 +27,7 @@ class _Sign(NamedTuple):
 
 _SIGNS: dict[Mark, _Sign] = {
     "passing": _Sign(COLOURS["passing"], "m3 5.5 2 2 3.5-4"),
-    "healed": _Sign(COLOURS["healed"], "m5.5 2.5v6m-3-3h6"),
+    "fixed": _Sign(COLOURS["fixed"], "m5.5 2.5v6m-3-3h6"),
     "known": _Sign(COLOURS["known"], "m5.5 2.5v3.5m0 1.5v1"),
     "regressed": _Sign(COLOURS["regressed"], "m3 3 5 5m0-5-5 5"),
     "unsupported": _Sign("#ffffff", "m3 5.5h5"),

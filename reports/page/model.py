@@ -161,7 +161,7 @@ class Model:
     @cached_property
     def fixed_cells(self) -> Counter[str]:
         """How many failing cells of each issue pass with compat, by the issue's id."""
-        return Counter(fixed.issue.id for fixed in self.view.verdict.healed)
+        return Counter(fixed.issue.id for fixed in self.view.verdict.fixes)
 
     @cached_property
     def issue_slugs(self) -> Mapping[str, str]:

@@ -146,7 +146,7 @@ def issue(model: Model, issue: Issue) -> dict[str, Any]:
             (slugs[name], cells) for name, cells in sorted(hit.items()) if name in slugs
         ],
         "red": len(bare),
-        "healed": model.fixed_cells[issue.id],
+        "fixed": model.fixed_cells[issue.id],
         "wrong": [
             wrong_window.text
             for wrong_window in model.view.wrong_windows

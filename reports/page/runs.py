@@ -21,7 +21,7 @@ def rows(past: Sequence[Past]) -> list[dict[str, Any]]:
             "bare": entry.red.get("bare", 0),
             "shimmed": entry.red.get("shimmed", 0),
             "newly_red": entry.newly_red,
-            "healed": entry.healed,
+            "newly_green": entry.newly_green,
         }
         for entry in past
     ]

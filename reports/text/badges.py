@@ -24,7 +24,7 @@ from crosswarp.reports.text import escape
 
 # White text is readable on each of them: a contrast of 4.5 or more (tested).
 COLOURS = {
-    "passing": "#1a7f37", "healed": "#0969da", "known": "#8a5d00", "regressed": "#cf222e", "incomplete": "#a04100",
+    "passing": "#1a7f37", "fixed": "#0969da", "known": "#8a5d00", "regressed": "#cf222e", "incomplete": "#a04100",
     "unsupported": "#6a737d", "not-run": "#6a737d", "stale": "#6a737d", "label": "#444c56",
 }  # fmt: skip
 FONT = "Verdana,Geneva,DejaVu Sans,sans-serif"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.vocabulary import COMPAT, STANDINGS
-from crosswarp.reports.findings.causes import Cause, not_healed, on_vendors_build, unexpected
+from crosswarp.reports.findings.causes import Cause, not_fixed, on_vendors_build, unexpected
 from crosswarp.reports.findings.diff import Group
 from crosswarp.reports.findings.missing import missing
 from crosswarp.reports.findings.since import Since
@@ -125,7 +125,7 @@ def _new(since: Since) -> list[Section]:
         (since.fixed, "Fixed"),
     ):
         if groups:
-            heads = ["kernels", "cells", "now", "issue", "healed"]
+            heads = ["kernels", "cells", "now", "issue", "fixed"]
             rows = [_group(group) for group in groups]
             sections.append(_table(f"{what} since {name}", heads, rows))
     if since.heavier:
@@ -141,14 +141,14 @@ def _group(group: Group) -> list[str]:
     now = f"{record.outcome}: {_code(record.fingerprint)}" if record and record.red else "pass"
     return [
         _some([*group.kernels]), f"{len(group.pairs):,}", now, _code(group.issue.id) if group.issue else "not known",
-        f"{group.healed:,}" if group.healed else "",
+        f"{group.fixed_cells:,}" if group.fixed_cells else "",
     ]  # fmt: skip
 
 
 def _sections(view: View) -> list[Section]:
     """In the order in which a reader wants them; the last are the first to be cut."""
     sections = []
-    red, failed = unexpected(view, vendors=False), not_healed(view, vendors=False)
+    red, failed = unexpected(view, vendors=False), not_fixed(view, vendors=False)
     if red:
         if view.verdict.theirs:
             title = f"Fails: {_number(red, 'root cause')}"
@@ -164,7 +164,7 @@ def _sections(view: View) -> list[Section]:
     if differs := unexpected(view, vendors=True):
         title = f"Differs from {_nearest(differs)}: {_number(differs, 'root cause')} that no known issue explains"
         sections.append(_causes(title, differs, vendors.THEIRS))
-    if unfixed := not_healed(view, vendors=True):
+    if unfixed := not_fixed(view, vendors=True):
         title = f"Not fixed on a vendor's build: {_number(unfixed, 'issue')}"
         sections.append(_causes(title, unfixed, vendors.STAND_ASIDE))
     sections += _green(view)
@@ -260,7 +260,7 @@ def _known(group: Regression) -> list[str]:
         _code(group.kernel), _code(f"{issue.title} [{issue.id}]"), _code(group.first_column),
         f"{group.outcome}: {_code(group.fingerprint)}",
         " ".join(escape.link(short(url), url) for url in issue.links),
-        f"{_some(group.shims)} ({group.healed} of {group.cells} cells)" if group.shims else "not fixed",
+        f"{_some(group.shims)} ({group.fixed_cells} of {group.cells} cells)" if group.shims else "not fixed",
     ]  # fmt: skip
 
 

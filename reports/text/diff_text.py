@@ -15,7 +15,7 @@ from crosswarp.reports.text.layout import WIDTH, fill, plural, row, tight
 from crosswarp.reports.text.markdown import pipes, short
 
 # Raised when a field changes its meaning or goes away; a new field does not.
-FORMAT = 2
+FORMAT = 3
 MAX_CHANGES = 4
 MAX_PLACES = 4
 # Width of the names in a line: leaves room for the event.
@@ -107,7 +107,7 @@ def message(group: Group) -> str:
 
 
 def _is_fixed(group: Group) -> bool:
-    return group.healed == len(group.pairs)
+    return group.fixed_cells == len(group.pairs)
 
 
 def _heading(diff: Diff, outcome: str) -> str:
@@ -213,7 +213,7 @@ def export(diff: Diff) -> str:
                 "issue": group.issue.id if group.issue else None,
                 "links": list(group.issue.links) if group.issue else [],
                 "shims": group.shims,
-                "healed": group.healed,
+                "fixed_cells": group.fixed_cells,
                 "cells": [_pair(pair) for pair in group.pairs],
             }
             for group in diff.groups
@@ -310,7 +310,7 @@ def _fixed(group: Group) -> str:
     if group.outcome == "fixed":
         return ""
     if group.shims:
-        return f"by {', '.join(group.shims)} ({group.healed} of {len(group.pairs)} cells)"
+        return f"by {', '.join(group.shims)} ({group.fixed_cells} of {len(group.pairs)} cells)"
     if group.issue is None:
         return f"no known issue: {advice.short(group.whose)}" if _red(group) else ""
     return group.issue.workaround or "no shim"

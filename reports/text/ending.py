@@ -58,11 +58,11 @@ def _grid(view: View) -> str:
 def _counts(view: View, column: str) -> Sequence[int]:
     counted = standing(view, column)
     fixed = sum(
-        record.column == column and (record.id in view.healed or record.id in view.verdict.fixed)
+        record.column == column and (record.id in view.fixes or record.id in view.verdict.fixed)
         for record in view.verdict.unexpected_red
     )
     return (
-        counted.ok, counted.healed + fixed, counted.known, counted.unsupported,
+        counted.ok, counted.fixed + fixed, counted.known, counted.unsupported,
         counted.regressed - fixed + counted.newly_green, counted.not_run,
     )  # fmt: skip
 

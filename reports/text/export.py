@@ -15,7 +15,7 @@ from crosswarp.reports.findings.view import View
 from crosswarp.reports.text import escape
 
 # Raised when a field changes its meaning or goes away; a new field does not.
-FORMAT: Literal[1] = 1
+FORMAT: Literal[2] = 2
 SCHEMA = f"urn:crosswarp:report:{FORMAT}"
 
 
@@ -75,7 +75,7 @@ class Known(_Part):
     issue: str
 
 
-class HealedPart(_Part):
+class FixedPart(_Part):
     cell: str = Field(description="the cell without compat")
     issue: str
     shims: list[str]
@@ -92,8 +92,8 @@ class WrongWindow(_Part):
 class VerdictPart(_Part):
     as_expected: bool
     known: list[Known]
-    healed: list[HealedPart]
-    unhealed: list[Known] = Field(
+    fixed: list[FixedPart]
+    not_fixed: list[Known] = Field(
         default=[], description="of the known, what fails with compat too: no shim fixes it"
     )
     unexpected_red: list[str]
@@ -128,7 +128,7 @@ class Cell(_Part):
 class Report(_Part):
     """A run of crosswarp."""
 
-    format: Literal[1]
+    format: Literal[2]
     run: RunPart
     missing: list[str] = Field(
         default=[], description="what the run was to hold and does not, a sentence each"
@@ -161,12 +161,12 @@ def export(view: View) -> str:
         "verdict": {
             "as_expected": verdict.as_expected,
             "known": [{"cell": record.id, "issue": issue.id} for record, issue in verdict.known],
-            "healed": [
+            "fixed": [
                 {"cell": pair.bare.id, "issue": pair.issue.id, "shims": list(pair.shims)}
-                for pair in verdict.healed
+                for pair in verdict.fixes
             ],
-            "unhealed": [
-                {"cell": record.id, "issue": issue.id} for record, issue in verdict.unhealed
+            "not_fixed": [
+                {"cell": record.id, "issue": issue.id} for record, issue in verdict.not_fixed
             ],
             "unexpected_red": [record.id for record in verdict.unexpected_red],
             "shim_failed": [

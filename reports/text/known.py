@@ -24,7 +24,7 @@ def known(view: View, verbose: bool = False) -> list[str]:
     brief: list[list[Regression]] = []
     whole: list[list[Regression]] = []
     for mine in by_issue.values():
-        fixed = all(group.healed == group.cells for group in mine)
+        fixed = all(group.fixed_cells == group.cells for group in mine)
         # Where no shim was requested, none can have failed.
         (brief if fixed or not shims_ran else whole).append(mine)
     parts = []
@@ -82,7 +82,7 @@ def _regression(group: Regression) -> str:
     issue = group.issue
     assert issue is not None
     if group.shims:
-        fixed = f"by {', '.join(group.shims)} ({group.healed} of {group.cells} cells)"
+        fixed = f"by {', '.join(group.shims)} ({group.fixed_cells} of {group.cells} cells)"
     elif issue.shim:
         fixed = f"not seen: {issue.shim} should ({group.cells} cells)"
     else:

@@ -13,7 +13,7 @@ from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape
 
 # Version of the JSON format.
-FORMAT = 1
+FORMAT = 2
 FORMATS = ("text", "json", "sarif", "github")
 # The most places shown of one name in one file; the rest is counted.
 _SHOWN = 3
@@ -96,7 +96,6 @@ def as_json(result: Result) -> str:
         {
             "format": FORMAT,
             # By its older name.
-            "crosswarp_lint": FORMAT,
             "releases": list(result.releases),
             "files": result.files,
             "ignored": result.ignored,
@@ -109,7 +108,7 @@ def as_json(result: Result) -> str:
                     "subject": finding.subject,
                     "releases": list(finding.releases),
                     "what_happens": finding.where.value,
-                    "healed": dict(finding.healed),
+                    "fixed_by": dict(finding.fixed_by),
                     "message": finding.message,
                     "callers": list(finding.callers),
                     "apart": finding.apart

@@ -16,7 +16,7 @@ from crosswarp.reports.text.markdown import pipes
 
 _HEADS = ("issue", "affected", "fails", "passes", "with compat", "verdict")
 # Version of the JSON format: raised when a field changes its meaning or goes away.
-FORMAT = 1
+FORMAT = 2
 _MEANING = {
     "shown": "its case fails on every affected release, and on no other",
     "in part": "its case fails where it ran, but did not run on every affected release",
@@ -46,7 +46,7 @@ def _entry(proof: Proof, columns: Sequence[str]) -> list[str]:
     if proof.verdict != "shown" and fails:
         facts.append(f"fails on {fails}")
     if compat:
-        facts.append(f"{compat} with compat" if proof.healed else compat)
+        facts.append(f"{compat} with compat" if proof.fixed else compat)
     # The verdict says it, unless the case needs a GPU.
     without_notes = proof.verdict == "no case" or proof.verdict == "not run" and not proof.gpu_alone
     return [
@@ -97,7 +97,7 @@ def export(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
             {
                 "id": proof.issue.id, "status": proof.issue.status, "triton": proof.issue.triton,
                 "verdict": proof.verdict, "red": proof.red, "green": proof.green, "mixed": proof.mixed,
-                "otherwise": proof.otherwise, "healed": proof.healed, "not_run": proof.not_run, "wrong": proof.wrong,
+                "otherwise": proof.otherwise, "fixed": proof.fixed, "not_run": proof.not_run, "wrong": proof.wrong,
             }
             for proof in proved
         ],
@@ -108,10 +108,10 @@ def export(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
 def _row(proof: Proof, columns: Sequence[str]) -> list[str]:
     if not proof.red:
         shimmed = ""
-    elif proof.healed == proof.red:
+    elif proof.fixed == proof.red:
         shimmed = "passes"
-    elif proof.healed:
-        shimmed = f"passes on {_span(proof.healed, columns)}"
+    elif proof.fixed:
+        shimmed = f"passes on {_span(proof.fixed, columns)}"
     else:
         shimmed = "fails, no shim" if proof.issue.shim is None else "not run"
     return [

@@ -264,7 +264,7 @@ def _lines(groups: Sequence[Group]) -> list[str]:
 
 
 def _unfixed(diff: Diff) -> int:
-    return sum(group.healed < len(group.pairs) for group in diff.breaks)
+    return sum(group.fixed_cells < len(group.pairs) for group in diff.breaks)
 
 
 def _issues(groups: Sequence[Group]) -> list[Issue]:

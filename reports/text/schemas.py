@@ -69,14 +69,14 @@ class _Group(_Part):
     issue: str | None
     links: list[str]
     shims: list[str]
-    healed: int
+    fixed_cells: int = Field(description="how many of the failing cells pass with compat")
     cells: list[_Pair]
 
 
 class Diff(_Part):
     """`crosswarp diff`"""
 
-    format: Literal[2]
+    format: Literal[3]
     before: _Side
     after: _Side
     worse: bool
@@ -142,7 +142,7 @@ class _Proof(_Part):
     green: list[str]
     mixed: list[str]
     otherwise: list[str]
-    healed: list[str]
+    fixed: list[str]
     not_run: list[str]
     wrong: list[str]
 
@@ -150,7 +150,7 @@ class _Proof(_Part):
 class Issues(_Part):
     """`crosswarp issues`"""
 
-    format: One
+    format: Literal[2]
     of: str
     columns: list[str]
     issues: list[_Proof]
@@ -219,7 +219,7 @@ class _Finding(_Part):
     subject: str
     releases: list[str]
     what_happens: str
-    healed: dict[str, Any]
+    fixed_by: dict[str, Any]
     message: str
     callers: list[str] = Field(
         default=[], description="places in other files that lead to the code, as path:line"
@@ -245,8 +245,7 @@ class _Announced(_Part):
 class Linted(_Part):
     """`crosswarp lint`"""
 
-    format: One
-    crosswarp_lint: One = Field(description="the same number, by its older name")
+    format: Literal[2]
     releases: list[str]
     files: int
     ignored: int
@@ -381,7 +380,7 @@ class _Shim(_Part):
 class _KnownIssue(_Part):
     id: str
     title: str
-    state: Literal["healed", "unhealed", "reported"]
+    state: Literal["fixed", "not fixed", "reported"]
     shim: str | None
     lanes: list[str]
     targets: list[str]
@@ -400,7 +399,7 @@ class _Advice(_Part):
 class Examined(_Part):
     """`crosswarp doctor`"""
 
-    schema_: Annotated[One, Field(alias="schema")]
+    schema_: Annotated[Literal[2], Field(alias="schema")]
     crosswarp: str | None
     guard: str
     python: dict[str, Any]

@@ -198,7 +198,7 @@ def _unexpected(view: View) -> list[str]:
 
 def _not_fixed(view: View) -> list[str]:
     """Known failures that no shim fixes: as expected, and yet no user of compat is helped."""
-    unfixed = view.verdict.unhealed
+    unfixed = view.verdict.not_fixed
     if not unfixed:
         return []
     by_id = {issue.id: issue for _, issue in unfixed}
@@ -346,7 +346,7 @@ def _known(view: View) -> str:
         return "every cell passes."
     if not bare or not any(record.mode == "shimmed" for record in view.records):
         return f"{_count([record for record, _ in judged.known])} fail, each by a known issue."
-    fixed = len(judged.healed)
+    fixed = len(judged.fixes)
     sentence = f"{bare:,} {'cell' if bare == 1 else 'cells'} fail without compat, each by a known issue. Compat fixes"
     if fixed == bare:
         return f"{sentence} {'it' if bare == 1 else 'all of them'}."

@@ -27,8 +27,8 @@ WRONG = (
 )
 # … and the compiler's end.
 DIES = ("nested", "decay", "last_negated", "used_twice")
-# Mended in Triton 3.9, which leaves these alone; the last is then wrong instead.
-MENDED = (
+# Fixed in Triton 3.9, which leaves these alone; the last is then wrong instead.
+FIXED = (
     "read",
     "read_in_the_second_of_two_loops",
     "read_in_a_branch",
@@ -37,7 +37,7 @@ MENDED = (
     "last_negated",
     "used_twice",
 )
-HAS_MENDED = in_window(">=3.9", triton.__version__)
+HAS_FIXED = in_window(">=3.9", triton.__version__)
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def code(asm):
 
 def left_alone(name):
     """Whether this Triton's own pass does."""
-    return HAS_MENDED and name in MENDED
+    return HAS_FIXED and name in FIXED
 
 
 def bare_and_shimmed(in_fork, names, target):

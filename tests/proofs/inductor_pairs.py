@@ -113,7 +113,7 @@ def far(found: Sequence[Record]) -> tuple[str, str, str]:
 
 def table(out: Path, replayed: Path | None, programs: Sequence[str], known: Sequence[Issue]) -> str:
     lines = [
-        "| torch | Triton | mode | imports | generates | compiles | right (emulated) | healed by | in the way |",
+        "| torch | Triton | mode | imports | generates | compiles | right (emulated) | fixed by | in the way |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     told = {}
@@ -157,13 +157,13 @@ def grid(out: Path) -> str:
         red = {mode: [one for one in found if one.mode == mode and one.red] for mode in MODES}
         if not any(one.mode == "bare" for one in found):
             continue
-        healed = not red["shimmed"] and any(one.mode == "shimmed" for one in found)
+        fixed = not red["shimmed"] and any(one.mode == "shimmed" for one in found)
         cells[torch, triton] = "no" if red["bare"] else "bare"
         if red["bare"]:
-            cells[torch, triton] = "shimmed" if healed else "no"
+            cells[torch, triton] = "shimmed" if fixed else "no"
             shims = ", ".join(sorted({f"`{need.shim}`" for need in pairs.needs(torch, triton)}))
             left = "; ".join(_causes(red["shimmed"]))
-            key = (torch, "; ".join(_causes(red["bare"])), shims if healed else "", left)
+            key = (torch, "; ".join(_causes(red["bare"])), shims if fixed else "", left)
             reasons.setdefault(key, []).append(triton)
     tritons = sorted({triton for _, triton in cells}, key=_release)
     torches = sorted({torch for torch, _ in cells}, key=_release)
@@ -171,7 +171,7 @@ def grid(out: Path) -> str:
     for torch in torches:
         row = [cells.get((torch, triton), "") for triton in tritons]
         lines.append(f"| {torch} | {' | '.join(row)} |")
-    lines += ["", "| torch | Triton | in the way, bare | healed by | in the way, shimmed |"]
+    lines += ["", "| torch | Triton | in the way, bare | fixed by | in the way, shimmed |"]
     lines += ["| --- | --- | --- | --- | --- |"]
     in_order = sorted(reasons.items(), key=lambda one: (_release(one[0][0]), _release(one[1][0])))
     for key, found in in_order:

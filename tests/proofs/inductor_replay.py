@@ -236,25 +236,25 @@ def table(out: Path, wanted: Iterable[Cell], known: Sequence[Issue]) -> str:
             counts["all"] += 1
             counts[bare.partition(":")[0]] += 1
             if shimmed is not None and shimmed.outcome == "pass":
-                counts["healed"] += 1
+                counts["fixed"] += 1
             if bare not in ("pass", "not run"):
-                healed = fate(shimmed, known) if shimmed is not None else ""
-                by = ", ".join(shimmed.shims) if shimmed is not None and healed == "pass" else ""
-                after = f" → shimmed: {healed}{f' ({by})' if by else ''}" if healed else ""
+                fixed = fate(shimmed, known) if shimmed is not None else ""
+                by = ", ".join(shimmed.shims) if shimmed is not None and fixed == "pass" else ""
+                after = f" → shimmed: {fixed}{f' ({by})' if by else ''}" if fixed else ""
                 told[triton, torch][f"{cell.lane} {cell.target}: {bare}{after}"] += 1
     lines = [
         "| written by torch | compiled by Triton | target | kernels | compile | known issue | lack | unexplained "
-        "| healed | not run | graphs right (emulated) |",
+        "| fixed | not run | graphs right (emulated) |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for key in sorted(rows, key=_order):
         one, graphs = rows[key]["compile"], rows[key]["emulate"]
         numbers = [
-            one[name] for name in ("all", "pass", "issue", "lack", "RED", "healed", "not run")
+            one[name] for name in ("all", "pass", "issue", "lack", "RED", "fixed", "not run")
         ]
         right = f"{graphs['pass']} of {graphs['all']}" if graphs["all"] else ""
-        if graphs["healed"]:
-            right += f" (+{graphs['healed']} shimmed)"
+        if graphs["fixed"]:
+            right += f" (+{graphs['fixed']} shimmed)"
         if graphs["not run"]:
             right += f" ({graphs['not run']} not run)"
         lines.append(f"| {' | '.join([*key, *map(str, numbers), right])} |")
@@ -295,8 +295,8 @@ def _count(cells: Iterable[Cell], found: Mapping[Cell, Record]) -> str:
     bare = sum(found[cell].outcome == "pass" for cell in ran)
     red = [cell for cell in ran if found[cell].red]
     shimmed = [found.get(cell._replace(mode="shimmed")) for cell in red]
-    healed = sum(one is not None and one.outcome == "pass" for one in shimmed)
-    return f"{bare}{f'+{healed}' if healed else ''}/{len(ran)}"
+    fixed = sum(one is not None and one.outcome == "pass" for one in shimmed)
+    return f"{bare}{f'+{fixed}' if fixed else ''}/{len(ran)}"
 
 
 def _order(key: Sequence[str]) -> list:

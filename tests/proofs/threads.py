@@ -145,13 +145,13 @@ def _of_cells(cells: Cells, records: Mapping[str, Sequence[Record]], why: str) -
     if not red:
         other = next((one.fingerprint or one.outcome for one in bare), "")
         return Found(command=command, why=why or f"not seen: {other}")
-    # Healed is what is green with the shims and was red without, of every configuration that was.
-    healed = bool(shimmed) and not any(one.red for one in shimmed)
-    healed = healed and any(one.outcome == "pass" for one in shimmed)
+    # Fixed is what is green with the shims and was red without, of every configuration that was.
+    fixed = bool(shimmed) and not any(one.red for one in shimmed)
+    fixed = fixed and any(one.outcome == "pass" for one in shimmed)
     # The record that explains the red names its shim; others may act on the same launch, or none while it is decorated.
     acted = {name for one in shimmed for name in one.shims}
-    healing = set(filter(None, (_shim_of(one.issue) for one in red))) or acted
-    shims = tuple(sorted(healing)) if healed else ()
+    fixing = set(filter(None, (_shim_of(one.issue) for one in red))) or acted
+    shims = tuple(sorted(fixing)) if fixed else ()
     return Found(f"red bare: {red[0].outcome}", red[0].fingerprint, shims, command)
 
 
@@ -185,7 +185,7 @@ def told(command: Command) -> str:
 
 def page(threads: Sequence[Thread], all_found: Sequence[Found], when: str, trials: str) -> str:
     hits = [one for one in all_found if one.how]
-    healed = [one for one in hits if one.shims]
+    fixed = [one for one in hits if one.shims]
     links, rows = [0, 0], []
     for thread, one in zip(threads, all_found):
         names = " ".join(escape.link(name, _url(name)) for name in thread.threads)
@@ -200,8 +200,8 @@ def page(threads: Sequence[Thread], all_found: Sequence[Found], when: str, trial
         ])  # fmt: skip
     total = sum(len(one.threads) for one in threads)
     counted = (
-        f"{links[0]} of {total} found, {links[1]} healed; of {len(threads)} faults, since some were reported twice, "
-        f"{len(hits)} and {len(healed)}."
+        f"{links[0]} of {total} found, {links[1]} fixed; of {len(threads)} faults, since some were reported twice, "
+        f"{len(hits)} and {len(fixed)}."
     )
     parts = [
         "# What maintainers reported, and what crosswarp says of it",
@@ -209,9 +209,9 @@ def page(threads: Sequence[Thread], all_found: Sequence[Found], when: str, trial
         f"`python tests/proofs/threads.py`, which runs the command of each row; of {when}, on {trials}. No GPU was "
         "used.",
         "Found: our case is red bare, with that fingerprint; or what it costs is other than on the release before; "
-        "or a command of ours says it. Healed: the same case is green with the shims, and these acted. What was not "
+        "or a command of ours says it. Fixed: the same case is green with the shims, and these acted. What was not "
         "found says why.",
-        pipes(("thread", "what", "found", "seen", "healed by", "command"), rows),
+        pipes(("thread", "what", "found", "seen", "fixed by", "command"), rows),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -267,7 +267,7 @@ def main() -> int:
             f"{thread.threads[0]:40} {one.how or 'NOT FOUND: ' + one.why:60.60} {','.join(one.shims)}"
         )
     print(f"{sum(bool(one.how) for one in all_found)} of {len(threads)} found, "
-          f"{sum(bool(one.shims) for one in all_found)} healed")  # fmt: skip
+          f"{sum(bool(one.shims) for one in all_found)} fixed")  # fmt: skip
     if options.write:
         trials = "Triton " + ", ".join(versions)
         PAGE.write_text(page(threads, all_found, " to ".join(days), trials), encoding="utf-8")

@@ -12,7 +12,7 @@ from crosswarp.matrix.cell.spelled import SHORT
 from crosswarp.matrix.errors import ConfigError
 from crosswarp.matrix.facts import language_table
 
-DEFAULT_FILE = Path(language_table.__file__).with_name("healed.json")
+DEFAULT_FILE = Path(language_table.__file__).with_name("fixed_names.json")
 # Calls that a shim accepts and no signature shows: rule, start of the subject, shim. Each holds in affected releases.
 _BY_CALL = (
     ("host-argument", "triton.autotune(", "autotune_arguments"),
@@ -33,7 +33,7 @@ _BY_CALL = (
 )
 
 
-class Healing:
+class Fixes:
     """The names that shims add, as recorded in DEFAULT_FILE, and the calls that they accept."""
 
     def __init__(self, names: Mapping[str, Mapping[str, frozenset[str]]]) -> None:
@@ -41,7 +41,7 @@ class Healing:
         self._windows = {shim.name: shim.window for shim in all_shims()}
 
     @classmethod
-    def load(cls, releases: Sequence[str], path: Path = DEFAULT_FILE) -> Healing:
+    def load(cls, releases: Sequence[str], path: Path = DEFAULT_FILE) -> Fixes:
         """Raises ConfigError where the file is none."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))

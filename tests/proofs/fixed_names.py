@@ -1,8 +1,8 @@
-"""Which names and arguments each shim brings, read off Triton itself: matrix/facts/healed.json. Run by hand.
+"""Which names and arguments each shim brings, read off Triton itself: matrix/facts/fixed_names.json. Run by hand.
 
-PYTHON tests/proofs/healed_names.py FILE       in a column's environment, with crosswarp on its path: what is there
+PYTHON tests/proofs/fixed_names.py FILE       in a column's environment, with crosswarp on its path: what is there
                                                with each shim alone and was not without
-python tests/proofs/healed_names.py --join FILE.. > matrix/facts/healed.json     on the host, of all columns
+python tests/proofs/fixed_names.py --join FILE.. > matrix/facts/fixed_names.json     on the host, of all columns
 """
 
 import json
@@ -60,7 +60,7 @@ def join(paths):
         f"{json.dumps(name)}: {json.dumps({one: language_table.runs(v, list(table)) for one, v in shims.items()})}"
         for name, shims in sorted(names.items())
     ]
-    print('{\n"crosswarp_healed": 1,\n"names": {\n' + ",\n".join(lines) + "\n}\n}")
+    print('{\n"crosswarp_fixed_names": 1,\n"names": {\n' + ",\n".join(lines) + "\n}\n}")
 
 
 if __name__ == "__main__":
