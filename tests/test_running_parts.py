@@ -7,15 +7,25 @@ import types
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
 from crosswarp.matrix.cell import protocol
-from crosswarp.matrix.errors import UsageError
+from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.results import pruning
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import attribution, bisection, jobs, plan, process, progress
+from crosswarp.matrix.running import (
+    asking,
+    attribution,
+    bisection,
+    jobs,
+    merge,
+    plan,
+    process,
+    progress,
+)
 from crosswarp.matrix.running.bisection import Seen
 from crosswarp.matrix.running.column_run import ColumnRun
 from crosswarp.matrix.running.plan import Coordinate, Plan
@@ -500,3 +510,65 @@ def test_the_end_of_a_log(tmp_path):
     assert (
         len(process.log_tail(log).splitlines()) == 15 and len(process.log_tail(log, 99)) <= 16_384
     )
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """`asked(answers, …)`: how a process ended that is waited for with these answers, its events, and its ends."""
+
+    def ask(answers, seconds, stop=lambda: False, hear=None, records=True):
+        waiting, clock, heard = iter(answers), iter(range(5, 1000)), []
+        ask.ends = ends = []
+
+        class Fake:
+            wait = staticmethod(lambda seconds: next(waiting))
+            end = staticmethod(lambda: ends.append("ended"))
+
+        stream = types.SimpleNamespace(poll=lambda: ["line"], finish=lambda: ["rest"])
+        monkeypatch.setattr(asking.process, "SuiteProcess", lambda *words: Fake())
+        monkeypatch.setattr(asking, "Tail", lambda path: stream)
+        monkeypatch.setattr(asking.time, "monotonic", lambda: next(clock))
+        log = tmp_path / "log"
+        child = asking.Process([], log, tmp_path, here=False, records=log if records else None)
+        return child.heard(seconds, stop, hear or heard.extend), heard, ends
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "stopped", "status", "out_of_time", "lines"),
+    [
+        ([0], 9, False, 0, False, 0), ([None, None, 3], 9, False, 3, False, 2), ([None], 9, True, None, False, 0),
+        # A second a look: the limit itself is within the limit.
+        ([None] * 4, 2, False, None, True, 3), ([None, None, 0], 2, False, 0, False, 2),
+        # One that ends by itself as its time is over has a status.
+        ([None, None, None, 1], 2, False, 1, True, 3),
+    ],
+)  # fmt: skip
+def test_how_a_process_that_was_asked_ended(
+    asked, answers, seconds, stopped, status, out_of_time, lines
+):
+    ended, heard, ends = asked(answers, seconds, stop=lambda: stopped)
+    assert (ended.status, ended.out_of_time) == (status, out_of_time)
+    assert heard == ["line"] * lines + ["rest"] and ends == ["ended"]
+    # One look at the clock at the start, one for each line, and one at the end.
+    assert ended.seconds == lines + 1
+    assert asked(answers, seconds, stop=lambda: stopped, records=False)[1] == []
+
+
+def test_a_process_whose_events_cannot_be_heard_is_ended(asked):
+    def hear(events):
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        asked([None, None], 9, hear=hear)
+    assert asked.ends == ["ended"]
+    with asking.Process([], Path("log"), Path("."), here=False):
+        pass
+    assert asked.ends == ["ended", "ended"]
+
+
+def test_a_part_that_is_not_there_is_not_made(tmp_path):
+    with pytest.raises(StoreError, match="there is no store"):
+        merge.read(tmp_path / "lost.db")
+    assert not list(tmp_path.iterdir())
