@@ -80,6 +80,25 @@ def test_the_rest_is_that_of_all_lanes_and_columns_where_they_are_weighed(clock)
     assert out.getvalue().splitlines()[-1] == "1 more columns, about 5 min left for all columns"
 
 
+def test_a_case_counts_by_the_weight_of_its_kernel_on_its_target(clock):
+    phases = progress.Phases()
+    weights = {"sm_90/long": 3.0, "sm_90/short": 0.0, "gfx942/long": 1.0}
+    phases.expects({"a": {"compile": progress.Expected(10, 2.0, weights)}})
+    phases.begins(1)
+    clock.now += 60
+
+    def left_after(*items):
+        for item in items:
+            phases.item("a", f"{item}/case")
+        return phases.left(0, 10, 0.0)
+
+    assert left_after("sm_90/compile/bare/short") == ""
+    # In 60 s three of ten, then four, then five of them.
+    assert left_after("sm_90/compile/bare/long") == "about 2 min left"
+    assert left_after("gfx942/compile/bare/long") == "about 2 min left"
+    assert left_after("sm_90/compile/bare/unknown") == "about 60 s left"
+
+
 def test_a_bar_says_what_it_waits_for_and_never_counts_to_a_question_mark():
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=200, color_system=None)

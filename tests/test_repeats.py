@@ -132,6 +132,35 @@ def test_only_what_was_measured_is_left_out(table):
     assert left_out and left_out <= measured
 
 
+def test_cases_are_weighed_by_kernel_and_by_what_a_release_lacks(tmp_path):
+    path = tmp_path / "repeats.json"
+    cost = {"compile/sm_80": {"a": [2, 0.5], "b": [1, 3.0]}, "emulate/sm_80": {"a": [1, 1.0]}}
+    lacking = {
+        "triton-3.2.0": {"compile/sm_80": {"b": 1.0}},
+        "triton-2.3.1": {"emulate/sm_80": {"a": 1.0}},
+    }
+    path.write_text(repeats.dumped(LEFT_OUT, cost, lacking))
+    assert repeats.load(path) == LEFT_OUT
+    of_lane, weights = repeats.weights("here-triton-3.9.0", "compile", path)
+    assert of_lane == pytest.approx(4 / 3)
+    assert weights == pytest.approx({"sm_80/a": 0.375, "sm_80/b": 2.25})
+    of_lane, weights = repeats.weights("here-triton-3.2.0", "compile", path)
+    assert of_lane == pytest.approx(1 / 3)
+    assert weights == pytest.approx({"sm_80/a": 1.5, "sm_80/b": 0.0})
+    # Nothing runs there, and nothing is known.
+    assert repeats.weights("triton-2.3.1", "emulate", path) == (0.0, {})
+    assert repeats.weights("triton-3.2.0", "device", path) == (1.0, {})
+
+
+def test_the_lanes_of_a_release_are_weighed_by_what_it_runs():
+    # Triton 2.3.1 interprets none of these, and compiles for no GPU of AMD's.
+    assert repeats.weights("triton-2.3.1", "interpret")[0] == 0.0
+    lanes = {name: repeats.weights(f"triton-{name}", "compile") for name in ("2.3.1", "3.9.0")}
+    assert lanes["2.3.1"][0] < lanes["3.9.0"][0]
+    assert lanes["2.3.1"][1]["gfx942/block_pointers"] == 0.0
+    assert lanes["3.9.0"][1]["gfx942/block_pointers"] > 0.0
+
+
 @pytest.fixture
 def wanted():
     """`wanted("--lanes", …)`: the plan's selection, and the options for another machine."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
 from crosswarp.matrix.printable import printable
@@ -48,10 +47,15 @@ def left(done: float, of: float, seconds: float) -> str:
 
 @dataclass
 class Expected:
-    """A lane of a column: how many cases it has, and the seconds of each in one process."""
+    """A lane of a column: how many cases it has, and the seconds of each in one process.
+
+    Attributes:
+        weights: by target and kernel (`sm_80/softmax`), the seconds of a case as a multiple of those.
+    """
 
     cases: float
     seconds: float
+    weights: Mapping[str, float] = field(default_factory=dict)
 
 
 # By column and lane.
@@ -85,7 +89,8 @@ class Phases:
         self._began = time.monotonic()
         self._columns = self._place = 0
         self._lanes: dict[tuple[str, str], Expected] = {}
-        self._done: Counter[tuple[str, str]] = Counter()
+        # The weights of the cases that are done.
+        self._done: dict[tuple[str, str], float] = {}
 
     def expects(self, expected: Expectations) -> None:
         """Weigh the cases of each column and lane, those too that nobody has counted yet."""
@@ -100,7 +105,10 @@ class Phases:
             self._lanes[column, lane].cases = items
 
     def item(self, column: str, item: str) -> None:
-        self._done[column, item.split("/", 2)[1] if "/" in item else ""] += 1
+        target, lane, _, kernel, *_ = [*item.split("/"), "", "", "", ""]
+        counted = self._lanes.get((column, lane))
+        weight = counted.weights.get(f"{target}/{kernel}", 1.0) if counted else 1.0
+        self._done[column, lane] = self._done.get((column, lane), 0.0) + weight
 
     def cases(self, column: str, planned: int) -> int:
         """How many cases a column has, those of lanes that have not begun as they are expected."""
@@ -113,7 +121,7 @@ class Phases:
             return left(done, planned, seconds)
         of = sum(counted.cases * counted.seconds for counted in self._lanes.values())
         known = [
-            min(self._done[key], counted.cases) * counted.seconds
+            min(self._done.get(key, 0.0), counted.cases) * counted.seconds
             for key, counted in self._lanes.items()
         ]
         time_left = left(sum(known), of, time.monotonic() - self._began)

@@ -118,7 +118,8 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     for record in records:
         cells[record.lane, record.target].append(record)
     only_distinct = bool(Described(plan.describe()).selected("left_out"))
-    factor = costs.releases.factor(column)
+    # The weights of those that are no repeats know the release.
+    factor = 1.0 if only_distinct else costs.releases.factor(column)
     count, known = 0.0, True
     lanes: dict[str, Expected] = {}
     for lane in plan.lanes:
@@ -138,12 +139,35 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
             items += here
             seconds += here * factor * (cost.kept if only_distinct else cost.seconds)
         if items:
-            lanes[lane] = Expected(items, seconds / items)
+            mine = [
+                record for (of, _), records in cells.items() if of == lane for record in records
+            ]
+            factor_of_lane, weights = 1.0, _weights(mine)
+            if not mine and only_distinct:
+                factor_of_lane, weights = repeats.weights(column, lane)
+            lanes[lane] = Expected(items, seconds / items * factor_of_lane, weights)
     share = 1 / plan.shard[1] if plan.shard else 1
     if not known:
         return OfColumn(column, None, None, built, run)
     whole = sum(of_lane.cases * of_lane.seconds for of_lane in lanes.values())
     return OfColumn(column, round(count * share), whole * share / plan.jobs, built, run, lanes)
+
+
+def _weights(records: Sequence[Record]) -> Mapping[str, float]:
+    """By target and kernel, the seconds of a case as a multiple of the mean."""
+    seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for record in records:
+        # The seconds of a case have those of its configurations in them.
+        if record.config:
+            continue
+        seconds[f"{record.target}/{record.kernel}"][record.item] += record.seconds
+    whole = [each for by_item in seconds.values() for each in by_item.values()]
+    if not sum(whole):
+        return {}
+    mean = sum(whole) / len(whole)
+    return {
+        place: sum(by_item.values()) / len(by_item) / mean for place, by_item in seconds.items()
+    }
 
 
 def _cases(plan: Plan, cases: int, place: str) -> float | None:

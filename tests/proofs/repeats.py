@@ -2,7 +2,10 @@
 
 Run by hand, on the host, after baseline/all.json was written anew:
 
-    python tests/proofs/repeats.py STORE..      the seconds are those of each store's newest run
+    python tests/proofs/repeats.py STORE.. [--others STORE..]
+
+The seconds are those of each store's newest run. The estimate of a run's time also weighs kernels that the baseline
+lacks, by the newest run of each of the others.
 
 In each lane and for each maker of GPUs, a kernel shows on a release, without or with compat: an outcome, and the known
 issue of a failure. It also shows the outcomes of the case that proves an issue. The suite as a whole shows on a
@@ -15,8 +18,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 from typing import NamedTuple
 
 from crosswarp.matrix.facts import datafile, issues, repeats
@@ -148,6 +153,65 @@ def chosen(shown: Shown, cost: Mapping[Item, float]) -> set[Item]:
     return kept | _least(more, {item: _price(item, cost, kept) for item in more})
 
 
+def costs(
+    kept: Iterable[Item], cost: Mapping[Item, float]
+) -> dict[str, dict[str, tuple[int, float]]]:
+    """By place and kernel, how many cases are kept, and the mean cost of one as a multiple of the lane's."""
+    of_lanes: dict[str, list[float]] = defaultdict(list)
+    by_place: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for item in sorted(kept):
+        price = LEAST_SECONDS + cost[item]
+        of_lanes[item.lane].append(price)
+        by_place[item.lane, item.target][item.kernel].append(price)
+    return {
+        repeats.place_of(lane, target): {
+            kernel: (len(prices), round(mean(prices) / mean(of_lanes[lane]), 3))
+            for kernel, prices in by_kernel.items()
+        }
+        for (lane, target), by_kernel in by_place.items()
+    }
+
+
+def lacking(
+    records: Iterable[Record], kept: Collection[Item]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """By column, place and kernel, the share of the kept cells that did not run there."""
+    ran: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    for record in records:
+        if Item.of(record) in kept and not record.config:
+            place = repeats.place_of(record.lane, record.target)
+            ran[record.column, place, record.kernel].append(record.ran)
+    shares: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    for (column, place, kernel), which in sorted(ran.items()):
+        if not all(which):
+            shares[column][place][kernel] = round(1 - mean(which), 3)
+    return shares
+
+
+def others(
+    stores: Sequence[Path], cost: Mapping[Item, float]
+) -> tuple[list[Record], dict[Item, float]]:
+    """The cells of kernels without a cost, and what they cost beside the others of their run."""
+    known = {item.kernel for item in cost}
+    cells: list[Record] = []
+    prices: dict[Item, list[float]] = defaultdict(list)
+    for path in stores:
+        with Store(path, read_only=True) as store:
+            records = [record for record in store.records(store.run().id) if not record.config]
+        taken: Counter[Item] = Counter()
+        for record in records:
+            taken[Item.of(record)] += record.seconds
+        both = [item for item in taken if cost.get(item)]
+        scale = sum(cost[item] for item in both) / sum(taken[item] for item in both)
+        new = [record for record in records if record.kernel not in known]
+        cells += [replace(record, column=record.column.removeprefix("here-")) for record in new]
+        for item in {Item.of(record) for record in new if record.ran}:
+            prices[item].append(taken[item] * scale)
+    return cells, {
+        item: mean(prices[item]) if prices[item] else 0.0 for item in map(Item.of, cells)
+    }
+
+
 def _price(item: Item, cost: Mapping[Item, float], mine: set[Item]) -> float:
     paid = item.lane == "compile" and item.in_lane("emulate") in mine
     also = cost.get(item.in_lane("compile"), 0) if item.lane == "emulate" else 0
@@ -180,14 +244,21 @@ def _union(shows: Mapping[Item, set[Fact]], items: Iterable[Item]) -> set[Fact]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("stores", nargs="+", type=Path, metavar="STORE")
-    stores = parser.parse_args().stores
-    shows = shown(baseline.read(BASELINE))
-    cost = seconds(stores, shows.of_kernel)
+    parser.add_argument("--others", nargs="+", type=Path, default=[], metavar="STORE")
+    options = parser.parse_args()
+    records = baseline.read(BASELINE)
+    shows = shown(records)
+    cost = seconds(options.stores, shows.of_kernel)
     kept = chosen(shows, cost)
     left_out: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for item in sorted(set(shows.of_kernel) - kept):
         left_out[item.kernel][repeats.place_of(item.lane, item.target)].append(item.case)
-    datafile.replace(repeats.DEFAULT_FILE, repeats.dumped(left_out), 0o644)
+    cells, of_cells = others(options.others, cost)
+    run = {*kept, *of_cells}
+    text = repeats.dumped(
+        left_out, costs(run, {**cost, **of_cells}), lacking([*records, *cells], run)
+    )
+    datafile.replace(repeats.DEFAULT_FILE, text, 0o644)
     share = sum(cost[item] for item in kept) / sum(cost.values())
     print(f"{len(kept)} of {len(cost)} cases are kept, {share:.1%} of the seconds")
 
