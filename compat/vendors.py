@@ -40,8 +40,6 @@ KNOWN = {
     "pytorch-triton": Known("triton", "PyTorch's build of Triton, for its nightly builds", False),
     "triton-windows": Known("triton", "a build of Triton for Windows, by its community", False),
 }
-# Of a Triton without `triton.language.extra.tlx`.
-TLX = "TLX (triton.language.extra.tlx) is fbtriton's, and in no release of Triton"
 # A vendor's build that is a separate column -> its package.
 PACKAGES = {name: vendor.package for name, vendor in KNOWN.items() if vendor.changed}
 

@@ -3,7 +3,6 @@
 A case of such a module uses "tlx", whose probe is `lacking`, and is `unsupported` elsewhere.
 """
 
-from crosswarp.compat import vendors
 from crosswarp.kernels.gluon_import import optional
 
 tlx = optional("triton.language.extra.tlx")
@@ -11,4 +10,6 @@ tlx = optional("triton.language.extra.tlx")
 
 def lacking():
     """Why this Triton has no TLX, or None."""
-    return None if hasattr(tlx, "__name__") else vendors.TLX
+    if hasattr(tlx, "__name__"):
+        return None
+    return "TLX (triton.language.extra.tlx) is fbtriton's, and in no release of Triton"

@@ -20,7 +20,7 @@ from crosswarp.matrix.cell.kinds.check import observing
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EnvironmentFailed
 from crosswarp.matrix.facts import issues
-from crosswarp.matrix.results import windows
+from crosswarp.matrix.results import fault, windows
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.verdict import Verdict, judge
 from crosswarp.reports.text import summary, vendors
@@ -246,6 +246,29 @@ def test_why_and_lint_say_that_the_installed_triton_is_a_vendors(tmp_path, comma
     (tmp_path / "kernel.py").write_text("import triton\n")
     asked = command("lint", str(tmp_path / "kernel.py"), "--triton", "3.9.0")
     assert "Installed: fbtriton 3.7.4" in asked[2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ModuleNotFoundError: No module named 'triton.language.extra.tlx'",
+        "ImportError: cannot import name 'tlx' from 'triton.language.extra' (/site/triton/language/extra/__init__.py)",
+        "AttributeError: module 'triton.language.extra' has no attribute 'tlx'",
+    ],
+)
+def test_a_release_without_tlx_is_answered_with_whose_it_is(command, text):
+    status, out, _ = command("why", text)
+    assert status == 0 and "TLX (triton.language.extra.tlx) is fbtriton's" in " ".join(out.split())
+    assert "triton.ops" not in out
+
+
+def test_the_next_step_for_a_kernel_in_tlx_is_fbtriton():
+    failing = dataclasses.replace(
+        cell("triton-3.9.0", "api-error"),
+        kernel="theirs",
+        fingerprint="ModuleNotFoundError: No module named 'triton.language.extra.tlx'",
+    )
+    assert "TLX is fbtriton's" in str(fault.of(failing))
 
 
 def test_the_package_of_a_vendor_is_tritons_in_a_fingerprint():

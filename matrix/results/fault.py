@@ -148,6 +148,11 @@ def _unknown(record: Record, text: str) -> Fault:
         what = next(filter(None, gone.groups()), "it")
         if gone["option"] and what.lower() in _OPTIONS:
             return Fault("your kernel", f"write the option {what} as {what.lower()}")
+        if what.startswith("triton.language.extra.tlx"):
+            return Fault(
+                "your kernel",
+                "TLX is fbtriton's, and in no release of Triton: install fbtriton in its place",
+            )
         if gone["name"] and not _ever(what):
             return Fault("your kernel", f"no release of Triton has {what}: correct its name")
         return Fault(

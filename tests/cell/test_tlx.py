@@ -6,7 +6,7 @@ from crosswarp import kernels
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import in_child, oracle, plan
 
-NAMES = [name for name in kernels.SUITE if name.startswith("tlx_") and name != "tlx_import"]
+NAMES = [name for name in kernels.SUITE if name.startswith("tlx_")]
 SM_90 = {
     "backend": "cuda", "arch": 90, "family": "sm_9", "warp_size": 32, "max_threads_per_block": 1024,
     "shared_memory_optin": 232448, "registers_per_block": 65536, "multiprocessors": 132, "triton": ">=3.0",
