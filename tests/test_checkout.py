@@ -130,6 +130,43 @@ def test_columns_by_what_dependencies_and_extras_allow(checkout):
     assert names(only) == ["triton-3.3.1", "triton-3.4.0", "triton-3.5.1", "triton-3.6.0", "triton-3.7.1"]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("dependencies", "expected"),
+    [
+        (["torch==2.10.0+cu128"], ["triton-3.6.0"]),
+        (["torch==2.7.1+cpu", "triton>=3"], ["triton-3.3.1"]),
+        # Another vendor's build is no release of PyTorch.
+        (["torch==2.7.1+corex.4.4.0"], []),
+        (["torch!=2.7.1+cpu", "triton<3.4,>=3.3"], ["triton-3.3.1"]),
+        # No column has this patch release.
+        (["torch==2.7.0"], ["triton-3.3.1"]),
+        (["torch==2.9.0+cu129"], ["triton-3.5.1"]),
+        (["torch==1.13.0"], []),
+    ],
+)
+def test_a_pinned_build_or_patch_release_is_the_column_of_its_release(
+    checkout, command, dependencies, expected
+):
+    text = f"[project]\nname = 'lib'\ndependencies = {json.dumps(dependencies)}\n"
+    folder = checkout({"pyproject.toml": text, "tests/test_a.py": KERNEL_TEST})
+    assert names(folder) == expected
+    _, out, _ = command("init", str(folder))
+    assert (", of the same minor release." in out) == (dependencies[0][7:12] in ("2.7.0", "2.9.0"))
+
+
+def test_a_version_that_setup_py_keeps_in_a_name_is_read(checkout):
+    script = (
+        'TORCH: Final = "2.7.0"\nTRITON = "3.3.0"\nOTHER = "9"\nOTHER = "10"\n'
+        'NEEDS = [f"torch=={TORCH}", f"triton>={TRITON}", f"triton<{OTHER}", f"triton>{TRITON:>9}", f"triton=={unset}"]\n'
+        'setup(name="lib", install_requires=NEEDS)\n'
+    )
+    folder = checkout({"setup.py": script})
+    found = metadata.declared(folder)
+    assert found.range_alone("triton") == "triton>=3.3.0"
+    assert found.range_alone("torch") == "torch==2.7.0"
+    assert names(folder) == ["triton-3.3.1"]
+
+
 def test_columns_of_setup_cfg_and_of_files(checkout):
     config = "[metadata]\nname = lib\n[options]\ninstall_requires =\n  triton>=3.8\n  torch\n"
     folder = checkout({"setup.cfg": config})

@@ -93,7 +93,7 @@ def test_command(tmp_path, command):
     status, _, err = command("lint", str(tmp_path / "gone"))
     assert status == 2 and "no such file or folder" in err
     (tmp_path / "crosswarp.toml").unlink()
-    pinned = '[project.optional-dependencies]\nnvidia = ["torch==2.9.0+cu128"]'
+    pinned = '[project.optional-dependencies]\nother = ["torch==2.9.0+corex.4"]'
     (tmp_path / "pyproject.toml").write_text(pinned)
     status, _, err = run("--exclude", "old")
     assert status == 1 and "Releases: all, for none of the known ones is allowed" in err

@@ -196,8 +196,9 @@ def _columns(declared: Declared, table: Sequence[Column], facts: Found) -> None:
             f"{'; '.join(ranges)}: no column lies in that. Name some with `columns`."
         )
     else:
+        near = "" if any(map(declared.allows_pair, table)) else ", of the same minor release"
         facts.notes.append(
-            f"{'; '.join(ranges)}: the columns are {', '.join(allowed)}. Name others with `columns`."
+            f"{'; '.join(ranges)}: the columns are {', '.join(allowed)}{near}. Name others with `columns`."
         )
     if any(not wish.sure for name in ("triton", "torch") for wish in declared.of(name)):
         # A program decides: the requirements in its text are written down, to be corrected.

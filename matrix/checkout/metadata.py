@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
@@ -30,6 +30,9 @@ from crosswarp.matrix.facts.datafile import document
 OF_A_COLUMN = ("triton", "torch", "crosswarp")
 # By which a marker is judged: where Triton is published for.
 _LINUX = {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"}
+# PyTorch's own builds of one release: `torch==2.10.0+cu128` asks for 2.10.0. Other labels are other vendors' builds.
+_OWN_BUILD = re.compile(r"(==[^,+]+)\+(?:cpu|cu\d+|rocm[\d.]+|xpu)(?=,|$)")
+_PIN = re.compile(r"==(\d[\w.]*)(?:\+(?:cpu|cu\d+|rocm[\d.]+|xpu))?")
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
@@ -58,6 +61,10 @@ class Wish:
         return f"{self.name}{self.requirement.specifier}"
 
 
+# Whether a requirement allows a version.
+Within = Callable[[Wish, "str | None"], bool]
+
+
 @dataclass(frozen=True)
 class Declared:
     """The declarations in the files of a checkout."""
@@ -70,25 +77,31 @@ class Declared:
         wishes = [wish for wish in self.wishes if wish.name == name and wish.requirement.specifier]
         return tuple([wish for wish in wishes if wish.sure] or wishes)
 
-    def allows(self, name: str, version: str | None) -> bool:
+    def allows(self, name: str, version: str | None, within: Within | None = None) -> bool:
         """Whether a release lies in the range: in that of everybody, else in one of those that extras ask for."""
+        within = within or _within
         wishes = self.of(name)
         if not all(wish.sure for wish in wishes):
             # Branches of a program: it is not known which one runs.
-            return not wishes or any(_within(wish, version) for wish in wishes)
+            return not wishes or any(within(wish, version) for wish in wishes)
         always = [wish for wish in wishes if not wish.extra]
         # An extra narrows it for those who ask for it; for everybody only where nothing else names the package.
         if always or not wishes:
-            return all(_within(wish, version) for wish in always)
-        return any(_within(wish, version) for wish in wishes)
+            return all(within(wish, version) for wish in always)
+        return any(within(wish, version) for wish in wishes)
 
     def columns(self, table: Sequence[Column]) -> list[Column]:
-        """The published pairs that the range allows, oldest first."""
-        return [
-            column
-            for column in published(table)
-            if self.allows("triton", column.triton) and self.allows("torch", column.torch)
+        """The published pairs that the range allows, oldest first; else those of the pinned minor releases."""
+        pairs = published(table)
+        return [pair for pair in pairs if self.allows_pair(pair)] or [
+            pair for pair in pairs if self.allows_pair(pair, _within_minor)
         ]
+
+    def allows_pair(self, pair: Column, within: Within | None = None) -> bool:
+        """Whether both of a column's releases lie in the range."""
+        return self.allows("triton", pair.triton, within) and self.allows(
+            "torch", pair.torch, within
+        )
 
     def range_of(self, name: str) -> str:
         """`triton>=2.3.1 (pyproject.toml, project.dependencies)`; empty where there is no requirement."""
@@ -184,7 +197,16 @@ def modules_of_extensions(folder: Path) -> list[str]:
 
 
 def _within(wish: Wish, version: str | None) -> bool:
-    return versions.within(version, str(wish.requirement.specifier))
+    return versions.within(version, _OWN_BUILD.sub(r"\1", str(wish.requirement.specifier)))
+
+
+def _within_minor(wish: Wish, version: str | None) -> bool:
+    """Whether the wish allows a version, or pins another patch of its minor release: 2.7.0 is 2.7.1's."""
+    pin = _PIN.fullmatch(str(wish.requirement.specifier))
+    released = versions.base(version or "")
+    return _within(wish, version) or bool(
+        pin and released and versions.exact(pin[1]).release[:2] == released.release[:2]
+    )
 
 
 def _applies(wanted: Requirement) -> bool:
@@ -249,11 +271,10 @@ def _of_installed(folder: Path) -> tuple[str, list[Wish]]:
 
 
 def _in_text(script: ast.AST) -> Iterator[Wish]:
-    for node in ast.walk(script):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            wanted = requirement(node.value)
-            if wanted is not None and wanted.specifier:
-                yield Wish(wanted, "the text of setup.py", sure=False)
+    for text in setup_script.texts_in(script):
+        wanted = requirement(text)
+        if wanted is not None and wanted.specifier:
+            yield Wish(wanted, "the text of setup.py", sure=False)
 
 
 def _of_files(folder: Path, alone: bool) -> Iterator[Wish]:

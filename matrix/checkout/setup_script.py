@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,36 @@ def wishes_in(
             if isinstance(key, ast.Constant) and (texts := lists.read(value)):
                 extra = str(key.value)
                 yield from wishes(texts, f'setup.py, the extra "{extra}"', extra)
+
+
+def texts_in(script: ast.AST) -> Iterator[str]:
+    """Every text in a script; `f"torch=={VERSION}"` with the values of names that are set once to a text."""
+    set_to: dict[str, list[ast.expr | None]] = {}
+    for node in ast.walk(script):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                set_to.setdefault(_name(target), []).append(node.value)
+        elif isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+            set_to.setdefault(_name(node.target), []).append(node.value)
+    for node in ast.walk(script):
+        if isinstance(node, ast.JoinedStr):
+            texts = [_text(part, set_to) for part in node.values]
+            if None not in texts:
+                yield "".join(text for text in texts if text)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def _text(part: ast.expr, set_to: Mapping[str, Sequence[ast.expr | None]]) -> str | None:
+    """The text of one part of an f-string; None where it is known only when the script runs."""
+    if isinstance(part, ast.FormattedValue):
+        if not isinstance(part.value, ast.Name) or part.format_spec is not None:
+            return None
+        values = set_to.get(part.value.id, [])
+        if len(values) != 1 or not isinstance(values[0], ast.Constant):
+            return None
+        part = values[0]
+    return str(part.value) if isinstance(part, ast.Constant) else None
 
 
 class _Lists:
