@@ -23,6 +23,7 @@ from crosswarp.matrix.facts import issues, known_texts, targets
 from crosswarp.matrix.results import baseline
 from crosswarp.reports import cli
 from crosswarp.reports import page as matrix_page
+from crosswarp.reports.findings import reproducers
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page.text import slug_of
 
@@ -193,14 +194,47 @@ def test_the_numbers_of_the_readme_are_those_of_the_data():
     records = baseline.read(ROOT / "baseline" / "all.json")
     failing = sum(one.red for one in records if one.mode == "bare")
     left = sum(one.red for one in records if one.mode == "shimmed")
+    kernels = {one.kernel for one in records}
+    shown = reproducers.among(kernels)
+    cover = f"{len(kernels - shown)} kernels and {len(shown)} reproducers of known issues"
+    assert len({one.column for one in records}) == 11
     text = " ".join((ROOT / "README.md").read_text("utf-8").split())
     for claim in (
         f"[{len(compat.all_shims())} fixes](docs/shims.md)",
         f"for {len(targets.load())} GPU targets",
+        f"{cover} on eleven releases",
         f"Without compat {failing:,} of {len(records):,} results fail",
         f"With compat {failing - left:,} of them pass, and {left} have no fix yet",
     ):
         assert claim in text
+    assert f"| {cover}, " in (ROOT / "docs/evidence/findings.md").read_text("utf-8")
+
+
+def test_a_count_by_hand_in_the_readme_is_that_of_the_page_it_is_from():
+    readme, device, faq, upstream = (
+        " ".join((ROOT / name).read_text("utf-8").split())
+        for name in (
+            "README.md",
+            "docs/evidence/findings.md",
+            "docs/faq.md",
+            "docs/upstream/index.md",
+        )
+    )
+    verdicts, differing = re.search(
+        r"Of ([\d,]+) verdicts of the virtual sm_90, (\d+) differ", device
+    ).groups()
+    assert f"{differing} of {verdicts} `compile` verdicts differed" in readme
+    assert f"{differing} of {verdicts} verdicts differed" in faq
+    rows = upstream.partition("| known issue | right since |")[2].partition(". ")[0]
+    drafts = len(
+        re.findall(r"\| wrong numbers, without a word \||\| wrong numbers by chance \|", upstream)
+    )
+    known = (
+        len(set(re.findall(r"`([\w-]+)`", rows.partition("`cluster-product-chance`")[0]))) + drafts
+    )
+    assert known == 13
+    for page in (readme, upstream):
+        assert re.search(r"Thirteen (of the|known) issues are silent miscompilations", page)
 
 
 def test_every_command_has_an_example():

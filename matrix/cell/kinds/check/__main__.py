@@ -81,7 +81,7 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
     Every kernel on the first target comes before any on the second.
     """
     stream = Stream(spec.records)
-    found = versions.found()
+    installed = versions.found()
     broken = _imported(spec, stream)
     if spec.check.get("runs"):
         _observe(spec, stream)
@@ -90,7 +90,7 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
     for target, table in spec.targets.items():
         window = table.get("triton") or ""
         skip = ""
-        if window and not in_window(window, found["triton"]):
+        if window and not in_window(window, installed["triton"]):
             skip = f"Triton compiles for it in {window}"
         stream.write(protocol.Target(target, not skip, skip))
         for name, kernel in check.items():
@@ -102,7 +102,7 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
                 for case, facts in kernel["cases"].items()
                 for other in [for_others(kernel, facts, table)]
             ]
-    stream.write(protocol.Session(_LANE, sum(map(len, units)), found))
+    stream.write(protocol.Session(_LANE, sum(map(len, units)), installed))
     return units
 
 
@@ -134,10 +134,14 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             broken = as_data(of_error(raised, phase="import"))
             return broken, "", [], [], {}, [], False, {}, {}, "", [], {}
         ended = "" if error is None else importing.ended(error, check["file"])
-        found = {name: importing.find(check, module, name) for name in check["kernels"]}
-        lacking = [name for name in found if found[name] is None]
+        named_kernels = {name: importing.find(check, module, name) for name in check["kernels"]}
+        lacking = [name for name in named_kernels if named_kernels[name] is None]
         verdict = None if error is None else as_data(of_error(error, phase="import"))
-        using = {name: absent.used(one) for name, one in found.items() if one is not None}
+        using = {
+            name: absent.used(kernel)
+            for name, kernel in named_kernels.items()
+            if kernel is not None
+        }
         # Of a name that Triton lacks, and of a function that it refuses, no package is the cause.
         certain = absent.never_replaced(error) or importing.refused(error) is not None
         if variable := absent.unset(error):
@@ -156,8 +160,11 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             gone.message = f"not checked: have its import reach its kernels: {ended}"
             verdict = as_data(gone)
         named = check["absent"]
-        tuned = {name: launching.configurations(one) for name, one in found.items()}
-        most = {name: launching.most(one, check["configurations"]) for name, one in found.items()}
+        tuned = {name: launching.configurations(kernel) for name, kernel in named_kernels.items()}
+        most = {
+            name: launching.most(kernel, check["configurations"])
+            for name, kernel in named_kernels.items()
+        }
         imported = watch.found([check["root"]])
         package, called = check.get("package", ""), absent.called()
         unbound = importing.unbound(check, module)
@@ -222,20 +229,20 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
 def _observe(spec: AskedCheck, stream: Stream) -> None:
     """Run the file, and use its launches in place of the assumptions about its kernels."""
     check = spec.check
-    found: Dict[str, List[Any]] = {}
+    launches_by_kernel: Dict[str, List[Any]] = {}
 
     def ask(send: Any) -> Any:
         probe.prepare_import(_LANE, spec)
         observing.observe(check, send)
 
     def noted(message: Any) -> None:
-        found.setdefault(message[0], []).append(message[1:])
+        launches_by_kernel.setdefault(message[0], []).append(message[1:])
 
     # Launches before a crash or a timeout count too.
     run_isolated(
         ask, time_limit=_RUN_SECONDS, memory_limit_mb=spec.memory_limit_mb, on_message=noted
     )
-    for name, launches in found.items():
+    for name, launches in launches_by_kernel.items():
         cases = check["kernels"][name]["cases"]
         if cases and not any(
             attempt["assumed"] or attempt["spare"]

@@ -105,7 +105,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         own = name.startswith(f"{PACKAGE}.") and RELATIVE in self.names
-        if own or any(name == one or name.startswith(f"{one}.") for one in self.names):
+        if own or any(
+            name == left_out or name.startswith(f"{left_out}.") for left_out in self.names
+        ):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         return None
 
@@ -117,24 +119,26 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.__version__ = "0"
         module.__all__ = []
 
-        def found(asked: str) -> Any:
+        def stand_in(asked: str) -> Any:
             if asked.startswith("__"):
                 raise AttributeError(asked)
             return StandIn(f"{name}.{asked}")
 
-        module.__getattr__ = found
+        module.__getattr__ = stand_in
 
 
 def install(names: Sequence[str]) -> None:
     """Stand in for the modules `names`, a list that may grow."""
     sys.meta_path.append(_Finder(names))
-    for one in names:
-        _attribute(one)
+    for name in names:
+        _attribute(name)
 
 
 def stand_before(name: str) -> None:
     """Stand in for a package that is there, but cannot be imported."""
-    for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+    for loaded in [
+        existing for existing in sys.modules if existing == name or existing.startswith(f"{name}.")
+    ]:
         del sys.modules[loaded]
     sys.meta_path.insert(0, _Finder([name]))
 

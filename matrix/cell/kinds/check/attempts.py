@@ -128,10 +128,12 @@ class Telling(Stream):
 
     def _binding(self, event: Cell) -> Optional[Tuple[str, str]]:
         """Return why a name that a kernel misses may be there elsewhere; None where nothing says so."""
-        found = _UNDEFINED.search(f"{event.fingerprint}\n{event.message}")
-        name = found[1] if found else ""
+        undefined = _UNDEFINED.search(f"{event.fingerprint}\n{event.message}")
+        name = undefined[1] if undefined else ""
         if _NOT_CALLABLE in event.message:
-            name = next((one for one in self._unbound if f"{one}(" in event.message), "")
+            name = next(
+                (unbound for unbound in self._unbound if f"{unbound}(" in event.message), ""
+            )
         if not name or not {name, "*"} & set(self._unbound):
             return None
         package = self._unbound.get(name, self._unbound.get("*", ""))
@@ -176,11 +178,11 @@ def settle(unit: List[Item], spec: AskedCheck, limit: Limit) -> Tuple[List[Item]
         other, decided, seen = _tried(unit[-1], spec, attempts, limit)
         if not decided:
             unknown = vars(_unknown(seen[0], len(seen)))
-            return [first, *(replace(one, broken=unknown) for one in unit[1:])], place
+            return [first, *(replace(attempt, broken=unknown) for attempt in unit[1:])], place
         place = other
     if decided:
         return unit, place
-    return [replace(one, broken=vars(_unknown(seen[0], len(seen)))) for one in unit], place
+    return [replace(attempt, broken=vars(_unknown(seen[0], len(seen)))) for attempt in unit], place
 
 
 def _tried(
@@ -194,7 +196,7 @@ def _tried(
     assigns = spec.check["kernels"][item.kernel].get("assigns") or ()
     # With a wrong value one attempt may take for ever; the others are to have their turn.
     part = 0.5 if len(attempts) > 1 else 1.0
-    for place in sorted(range(len(attempts)), key=lambda one: (one != known, one)):
+    for place in sorted(range(len(attempts)), key=lambda position: (position != known, position)):
         chosen[key] = place
         verdict = _attempt(replace(item, guarded=True), limit.spec(part))
         seen.append(verdict)
@@ -220,8 +222,8 @@ def _attempt(item: Item, spec: AskedCheck) -> Verdict:
 def _is_a_guess(attempt: Dict[str, Any]) -> bool:
     """Whether a constant of it is assumed: with another one there may be less to unroll."""
     return any(
-        one["type"] == "constexpr" and one["name"] in attempt["assumed"]
-        for one in attempt["arguments"]
+        given["type"] == "constexpr" and given["name"] in attempt["assumed"]
+        for given in attempt["arguments"]
     )
 
 

@@ -158,10 +158,10 @@ def _loaded(check: Dict[str, Any]) -> Tuple[Any, Optional[BaseException]]:
 
 def kernel(module: Any, name: str) -> Any:
     """The kernel that a module has under a name such as ``Class.kernel``; None where it has not come so far."""
-    found = module
+    kernel_or_part = module
     for part in name.split("."):
-        found = attribute(found, part)
-    return found
+        kernel_or_part = attribute(kernel_or_part, part)
+    return kernel_or_part
 
 
 def find(check: Dict[str, Any], module: Any, name: str) -> Any:
@@ -169,16 +169,18 @@ def find(check: Dict[str, Any], module: Any, name: str) -> Any:
 
     Kernels made in a function have no name in the module, and a foreign decorator may hide the kernel below it.
     """
-    found = kernel(module, name)
-    if attribute(found, "run") is not None and hasattr(type(found), "__getitem__"):
-        return found
+    named = kernel(module, name)
+    if attribute(named, "run") is not None and hasattr(type(named), "__getitem__"):
+        return named
     facts = check["kernels"][name]
     unfinished = set(map(id, _refused))
-    made = [one for one in gc.get_objects() if _is_launchable(one) and id(one) not in unfinished]
-    own = [one for one in made if is_of(jit_function(one), check["file"], facts)]
+    made = [
+        item for item in gc.get_objects() if _is_launchable(item) and id(item) not in unfinished
+    ]
+    own = [item for item in made if is_of(jit_function(item), check["file"], facts)]
     # The outermost: that which nothing else wraps.
-    wrapped = {id(attribute(one, "fn")) for one in own}
-    outermost = [one for one in own if id(one) not in wrapped]
+    wrapped = {id(attribute(item, "fn")) for item in own}
+    outermost = [item for item in own if id(item) not in wrapped]
     return outermost[-1] if outermost else None
 
 
@@ -188,15 +190,15 @@ def unbound(check: Dict[str, Any], module: Any) -> Dict[str, str]:
     A package that is not there, or another branch, may be why. A name that is None in place of a package's lacks too.
     Under "*" is a stand-in of which everything is imported.
     """
-    found: Dict[str, str] = {}
+    packages: Dict[str, str] = {}
     with contextlib.suppress(Exception):
         for node in _lines(ast.parse(Path(check["file"]).read_bytes()).body):
             for name, package in _bound(node, check["absent"]).items():
-                found[name] = package or found.get(name, "")
+                packages[name] = package or packages.get(name, "")
     there = attribute(module, "__dict__") or {}
     return {
         name: package
-        for name, package in found.items()
+        for name, package in packages.items()
         if name not in there or package and there[name] is None
     }
 
@@ -217,20 +219,20 @@ def _bound(node: ast.stmt, names: Sequence[str]) -> Dict[str, str]:
         return {node.name: ""}
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return {one.id: "" for one in targets if isinstance(one, ast.Name)}
+        return {target.id: "" for target in targets if isinstance(target, ast.Name)}
     if isinstance(node, ast.Import):
         return {
-            one.asname or one.name.split(".")[0]: one.name.split(".")[0]
-            for one in node.names
-            if absent.replaceable(one.name)
+            alias.asname or alias.name.split(".")[0]: alias.name.split(".")[0]
+            for alias in node.names
+            if absent.replaceable(alias.name)
         }
     if not isinstance(node, ast.ImportFrom) or not absent.replaceable(node.module or "."):
         return {}
     package = absent.RELATIVE if node.level else (node.module or "").split(".")[0]
     return {
-        one.asname or one.name: package
-        for one in node.names
-        if one.name != "*" or any(package == absence.split(".")[0] for absence in names)
+        alias.asname or alias.name: package
+        for alias in node.names
+        if alias.name != "*" or any(package == absence.split(".")[0] for absence in names)
     }
 
 
@@ -285,14 +287,15 @@ def _make(module: Any, name: str) -> None:
     if not inspect.isfunction(function):
         return
     required = [
-        one
-        for one in inspect.signature(function).parameters.values()
-        if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
     for value in (64, torch.empty(64, 64)):
         with contextlib.suppress(BaseException):
             # Kept, so that the kernels made here are not garbage-collected too early.
-            _made.append(function(**{one.name: value for one in required}))
+            _made.append(function(**{parameter.name: value for parameter in required}))
             return
 
 
@@ -383,20 +386,24 @@ def _execute_to_kernels(module: Any, path: str, kernels: Dict[str, Any]) -> None
     """Run a file to its last kernel, and of the rest only what defines something."""
     last = max(facts["line"] for facts in kernels.values())
     tree = ast.parse(Path(path).read_bytes(), path)
-    tree.body = [one for one in tree.body if one.lineno <= last or isinstance(one, _DEFINING)]
+    tree.body = [
+        statement
+        for statement in tree.body
+        if statement.lineno <= last or isinstance(statement, _DEFINING)
+    ]
     exec(compile(tree, path, "exec"), vars(module))
 
 
 def _execute_past_launches(module: Any, path: str) -> None:
     """Run a file without its statements that launch a kernel, and then without those that fail for lack of these."""
     launched = False
-    for one in ast.parse(Path(path).read_bytes(), path).body:
+    for statement in ast.parse(Path(path).read_bytes(), path).body:
         try:
-            exec(compile(ast.Module([one], []), path, "exec"), vars(module))
+            exec(compile(ast.Module([statement], []), path, "exec"), vars(module))
         except Launched:
             launched = True
         except Exception:
-            if not launched or isinstance(one, _DEFINING):
+            if not launched or isinstance(statement, _DEFINING):
                 raise
 
 

@@ -40,18 +40,18 @@ def load(check: Dict[str, Any], name: str) -> Kernel:
         any exception of the file's import, if the kernel does not exist by then.
     """
     module, error = importing.load(check)
-    found = importing.find(check, module, name)
-    if found is None and error is not None:
+    kernel = importing.find(check, module, name)
+    if kernel is None and error is not None:
         raise error
-    if found is None:
+    if kernel is None:
         msg = f"{check['file']} has no {name} where it is imported"
         raise AttributeError(msg)
     facts = check["kernels"][name]
-    _limit(found, most(found, check["configurations"]), check.get("until", math.inf))
+    _limit(kernel, most(kernel, check["configurations"]), check.get("until", math.inf))
 
     def launch(case: str) -> Dict[str, Any]:
         chosen = check.get("chosen", {}).get(f"{name}/{case}", 0)
-        _launch(module, found, facts["cases"][case]["attempts"][chosen])
+        _launch(module, kernel, facts["cases"][case]["attempts"][chosen])
         return {}
 
     cases = tuple(
@@ -65,7 +65,11 @@ def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
     _allocate()
     decorated = _decorated(kernel)
     assumed = set(signature["assumed"]) & decorated
-    arguments = [one for one in signature["arguments"] if one["name"] not in assumed]
+    arguments = [
+        argument_spec
+        for argument_spec in signature["arguments"]
+        if argument_spec["name"] not in assumed
+    ]
     # By place as far as nothing between is left to the decorators.
     places = 0
     while places < min(signature["positional"], len(arguments)) and (
@@ -73,14 +77,17 @@ def _launch(module: Any, kernel: Any, signature: Dict[str, Any]) -> None:
     ):
         places += 1
     numbers = {**_NUMBERS, "i32": _OF_A_BLOCK} if _has_heuristics(kernel) else _NUMBERS
-    given: List[Any] = [(one["name"], argument(module, one, numbers)) for one in arguments]
+    given: List[Any] = [
+        (argument_spec["name"], argument(module, argument_spec, numbers))
+        for argument_spec in arguments
+    ]
     given += [
         (name, constant(module, spec))
         for name, spec in signature["spare"].items()
         if name not in decorated
     ]
     options = {name: constant(module, spec) for name, spec in signature["options"].items()}
-    kernel[(1, 1, 1)](*[one for _, one in given[:places]], **dict(given[places:]), **options)
+    kernel[(1, 1, 1)](*[value for _, value in given[:places]], **dict(given[places:]), **options)
 
 
 def _allocate() -> None:
@@ -94,15 +101,15 @@ def _allocate() -> None:
 
 def _decorated(kernel: Any) -> Set[str]:
     """Return the parameters that a kernel's decorators give, read from their results."""
-    found: Set[str] = set()
+    set_by_tuner: Set[str] = set()
     while kernel is not None:
         for config in attribute(kernel, "configs") or []:
-            found |= set(attribute(config, "kwargs") or {})
+            set_by_tuner |= set(attribute(config, "kwargs") or {})
         values = attribute(kernel, "values")
         if isinstance(values, dict):
-            found |= set(values)
+            set_by_tuner |= set(values)
         kernel = attribute(kernel, "fn")
-    return found
+    return set_by_tuner
 
 
 def _has_heuristics(kernel: Any) -> bool:
@@ -138,11 +145,11 @@ def constant(module: Any, spec: Dict[str, Any]) -> Any:
 
         return getattr(tl, spec["dtype"])
     if "name" in spec:
-        found = importing.kernel(module, spec["name"])
-        if found is None:
+        function = importing.kernel(module, spec["name"])
+        if function is None:
             msg = f"the file has no {spec['name']} where it is imported"
             raise AttributeError(msg)
-        return found
+        return function
     if "made" in spec:
         return _made(module, spec)
     if "tensor" in spec:
@@ -154,18 +161,22 @@ def constant(module: Any, spec: Dict[str, Any]) -> Any:
 def _made(module: Any, spec: Dict[str, Any]) -> Any:
     """Call a class or function of Triton's: a layout, a tensor descriptor."""
     path = spec["made"].split(".")
-    found: Any = importlib.import_module(path[0])
+    made: Any = importlib.import_module(path[0])
     for place, name in enumerate(path[1:], 1):
-        if not hasattr(found, name):
+        if not hasattr(made, name):
             importlib.import_module(".".join(path[: place + 1]))
-        found = getattr(found, name)
-    words = {name: _passed(module, one) for name, one in spec["words"].items()}
-    return found(*[_passed(module, one) for one in spec["arguments"]], **words)
+        made = getattr(made, name)
+    words = {name: _passed(module, described) for name, described in spec["words"].items()}
+    return made(*[_passed(module, described) for described in spec["arguments"]], **words)
 
 
 def threads_per_warp(signature: Dict[str, Any]) -> int:
     """Return how many threads a warp has in the layouts that are passed; 0 where none says."""
-    values = [one["value"] for one in signature["arguments"] if isinstance(one["value"], dict)]
+    values = [
+        argument_spec["value"]
+        for argument_spec in signature["arguments"]
+        if isinstance(argument_spec["value"], dict)
+    ]
     for spec in values:
         if spec.get("made", "").endswith(".BlockedLayout"):
             by_place = spec["arguments"][1] if len(spec["arguments"]) > 1 else {"value": []}
@@ -265,7 +276,7 @@ def _for_any_axes(name: str, heuristic: Any, arguments: Dict[str, Any]) -> Any:
         first = error
     for sizes in _MORE_AXES:
         with contextlib.suppress(Exception):
-            return heuristic({name: _shaped(one, sizes) for name, one in arguments.items()})
+            return heuristic({name: _shaped(value, sizes) for name, value in arguments.items()})
     raise UnrealShapes(name, first)
 
 
@@ -293,7 +304,8 @@ def _limit(kernel: Any, most: int, until: float) -> None:
         values = attribute(kernel, "values")
         if isinstance(values, dict):
             kernel.values = {
-                name: functools.partial(_for_any_axes, name, one) for name, one in values.items()
+                name: functools.partial(_for_any_axes, name, function)
+                for name, function in values.items()
             }
         configs = getattr(kernel, "configs", None)
         if isinstance(configs, list) and configs:

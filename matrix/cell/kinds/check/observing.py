@@ -38,8 +38,8 @@ def observe(check: Dict[str, Any], note: Note) -> None:
         made = importing.jit_function(thing)
         name = next(
             (
-                one
-                for one, facts in check["kernels"].items()
+                kernel
+                for kernel, facts in check["kernels"].items()
                 if importing.is_of(made, check["file"], facts)
             ),
             None,
@@ -47,12 +47,14 @@ def observe(check: Dict[str, Any], note: Note) -> None:
         if name is None or len(seen.setdefault(name, [])) >= _MOST:
             return
         with contextlib.suppress(_NoSignature):
-            found = _signature(made, args, kwargs)
+            signature = _signature(made, args, kwargs)
             if read["number"]:
-                found["assumed"] = [one["name"] for one in found["arguments"] if _is_empty(one)]
-            if repr(found) not in seen[name]:
-                seen[name].append(repr(found))
-                note((name, _line(check["file"]), found))
+                signature["assumed"] = [
+                    argument["name"] for argument in signature["arguments"] if _is_empty(argument)
+                ]
+            if repr(signature) not in seen[name]:
+                seen[name].append(repr(signature))
+                note((name, _line(check["file"]), signature))
 
     _watch(launched)
     _agree()
@@ -115,7 +117,7 @@ def _watch(launched: Callable[[Any, Tuple[Any, ...], Dict[str, Any]], None]) -> 
 
     def run(self: Any, *args: Any, **kwargs: Any) -> None:
         launched(
-            self, args, {name: one for name, one in kwargs.items() if name not in _NOT_OPTIONS}
+            self, args, {name: value for name, value in kwargs.items() if name not in _NOT_OPTIONS}
         )
 
     for owner in (jit.JITFunction, autotuner.Autotuner, autotuner.Heuristics):
@@ -144,12 +146,16 @@ def _agree() -> None:
 def _first_of_each_line(self: Any, *args: Any, **options: Any) -> None:
     """Call the function of a triton.testing benchmark with the first of its sizes."""
     several = self.benchmarks if isinstance(self.benchmarks, list) else [self.benchmarks]
-    for one in several:
-        for line in one.line_vals:
-            first = one.x_vals[0]
-            sizes = first if isinstance(first, (list, tuple)) else [first] * len(one.x_names)
+    for benchmark in several:
+        for line in benchmark.line_vals:
+            first = benchmark.x_vals[0]
+            sizes = first if isinstance(first, (list, tuple)) else [first] * len(benchmark.x_names)
             with contextlib.suppress(Exception):
-                self.fn(**dict(zip(one.x_names, sizes)), **{one.line_arg: line}, **one.args)
+                self.fn(
+                    **dict(zip(benchmark.x_names, sizes)),
+                    **{benchmark.line_arg: line},
+                    **benchmark.args,
+                )
 
 
 def _tests(names: Dict[str, Any], path: str) -> Iterator[Tuple[Callable[..., Any], Dict[str, Any]]]:
@@ -163,10 +169,11 @@ def _tests(names: Dict[str, Any], path: str) -> Iterator[Tuple[Callable[..., Any
             continue
         given = _parametrized(thing)
         needed = [
-            one.name for one in inspect.signature(thing).parameters.values()
-            if one.default is one.empty and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+            parameter.name for parameter in inspect.signature(thing).parameters.values()
+            if parameter.default is parameter.empty
+            and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         ]  # fmt: skip
-        if all(one in given for one in needed):
+        if all(parameter in given for parameter in needed):
             yield thing, given
 
 
@@ -176,7 +183,9 @@ def _parametrized(thing: Any) -> Dict[str, Any]:
         if attribute(mark, "name") != "parametrize":
             continue
         names, sets = mark.args[0], list(mark.args[1])
-        names = [one.strip() for one in names.split(",")] if isinstance(names, str) else list(names)
+        names = (
+            [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+        )
         first = attribute(sets[0], "values") or (sets[0] if len(names) > 1 else (sets[0],))
         given.update(zip(names, first))
     return given
@@ -191,11 +200,13 @@ def _line(path: str) -> int:
 
 def _signature(made: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
     parameters = list(inspect.signature(made.fn).parameters.values())
-    names = [one.name for one in parameters]
-    constants = {one.name for one in parameters if "constexpr" in str(one.annotation)}
+    names = [parameter.name for parameter in parameters]
+    constants = {
+        parameter.name for parameter in parameters if "constexpr" in str(parameter.annotation)
+    }
     given = dict(zip(names, args))
-    given.update({name: one for name, one in kwargs.items() if name in names})
-    options = {name: one for name, one in kwargs.items() if name not in names}
+    given.update({name: value for name, value in kwargs.items() if name in names})
+    options = {name: value for name, value in kwargs.items() if name not in names}
     return {
         "arguments": [
             _constant(name, given[name]) if name in constants else _argument(name, given[name])
@@ -204,7 +215,7 @@ def _signature(made: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict
         ],
         "positional": len(args),
         "options": {
-            name: {"value": one} for name, one in options.items() if isinstance(one, _PLAIN)
+            name: {"value": value} for name, value in options.items() if isinstance(value, _PLAIN)
         },
         "spare": {},
         "assumed": [],
@@ -239,7 +250,9 @@ def _is_tritons(value: Any) -> bool:
 
 def _made(value: Any) -> Dict[str, Any]:
     words = {
-        one.name: _part(getattr(value, one.name)) for one in dataclasses.fields(value) if one.init
+        field.name: _part(getattr(value, field.name))
+        for field in dataclasses.fields(value)
+        if field.init
     }
     return {
         "made": as_tritons(f"{type(value).__module__}.{type(value).__qualname__}"),
@@ -252,7 +265,7 @@ def _part(value: Any) -> Dict[str, Any]:
     if _is_tritons(value):
         return _made(value)
     if isinstance(value, (list, tuple)):
-        return {"value": [_part(one)["value"] for one in value]}
+        return {"value": [_part(element)["value"] for element in value]}
     if not isinstance(value, _PLAIN):
         return {"tensor": _element(value), "sizes": [launching.ELEMENTS]}
     return {"value": value}
@@ -277,28 +290,31 @@ def _argument(name: str, value: Any) -> Dict[str, Any]:
 
 def _element(value: Any) -> str:
     """Triton's name of a tensor's elements."""
-    found = _TORCH.get(str(attribute(value, "dtype")).rpartition(".")[2])
-    if found is None or not callable(attribute(value, "data_ptr")):
+    element = _TORCH.get(str(attribute(value, "dtype")).rpartition(".")[2])
+    if element is None or not callable(attribute(value, "data_ptr")):
         raise _NoSignature
-    return found
+    return element
 
 
-def shown(found: Dict[str, Any]) -> str:
+def shown(signature: Dict[str, Any]) -> str:
     """A signature as check shows one."""
     parts = []
-    for one in found["arguments"]:
-        if one["type"] in ("constexpr", "descriptor"):
-            value = one["value"]
+    for argument in signature["arguments"]:
+        if argument["type"] in ("constexpr", "descriptor"):
+            value = argument["value"]
             text = (
                 value["made"].rpartition(".")[2]
                 if "made" in value
                 else repr(value.get("value", value.get("dtype", value.get("name"))))
             )
-            parts.append(f"{one['name']}={text}")
-        elif one["value"] is not None:
-            parts.append(f"{one['name']}={one['value']} {one['type']}")
+            parts.append(f"{argument['name']}={text}")
+        elif argument["value"] is not None:
+            parts.append(f"{argument['name']}={argument['value']} {argument['type']}")
         else:
-            parts.append(f"{one['name']} {one['type']}")
+            parts.append(f"{argument['name']} {argument['type']}")
     return ", ".join(
-        [*parts, *(f"{name}={one['value']!r}" for name, one in found["options"].items())]
+        [
+            *parts,
+            *(f"{name}={argument['value']!r}" for name, argument in signature["options"].items()),
+        ]
     )
