@@ -9,8 +9,11 @@ from collections import namedtuple
 import pytest
 
 from crosswarp import kernels
-from crosswarp.matrix.facts import costs, repeats
+from crosswarp.matrix.facts import columns, costs, repeats, targets
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.running import plan
+from crosswarp.matrix.work.suite import Suite
+from crosswarp.reports.findings import estimate
 
 CHOSEN = ("--columns", "triton-3.2.0,triton-3.6.0", "--targets", "sm_90", "--lanes", "compile")
 
@@ -67,6 +70,18 @@ def test_a_run_that_names_nothing_has_the_cases_that_are_no_repeats(dry, command
     left_out = sum(len(cases) for places in repeats.load().values() for cases in places.values())
     assert all_of_them[1] == f"{count:,}" and some[1] == f"{count - 2 * left_out:,}"
     assert int(some[2]) < int(all_of_them[2]) / 2
+
+
+def test_a_shard_has_its_part_of_the_cases_of_each_lane():
+    def cases(shard):
+        table = columns.choose(columns.load(), ["triton-3.2.0"])
+        of = {"sm_80": targets.load()["sm_80"]}
+        planned = plan.Plan(Suite(), tuple(table), of, lanes=("compile", "emulate"), shard=shard)
+        lanes = estimate.estimate(planned, None, costs.load(), {}, 0).columns[0].lanes
+        return {lane: counted.cases for lane, counted in lanes.items()}
+
+    whole = cases(None)
+    assert cases((1, 4)) == {lane: count / 4 for lane, count in whole.items()} != {}
 
 
 def test_a_release_may_take_less_than_the_others(dry):

@@ -121,6 +121,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
     # The weights of those that are no repeats know the release.
     factor = 1.0 if only_distinct else costs.releases.factor(column)
     count, known = 0.0, True
+    share = 1 / plan.shard[1] if plan.shard else 1
     lanes: dict[str, Expected] = {}
     for lane in plan.lanes:
         items, seconds = 0.0, 0.0
@@ -145,12 +146,11 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
             factor_of_lane, weights = 1.0, _weights(mine)
             if not mine and only_distinct:
                 factor_of_lane, weights = repeats.weights(column, lane)
-            lanes[lane] = Expected(items, seconds / items * factor_of_lane, weights)
-    share = 1 / plan.shard[1] if plan.shard else 1
+            lanes[lane] = Expected(items * share, seconds / items * factor_of_lane, weights)
     if not known:
         return OfColumn(column, None, None, built, run)
     whole = sum(of_lane.cases * of_lane.seconds for of_lane in lanes.values())
-    return OfColumn(column, round(count * share), whole * share / plan.jobs, built, run, lanes)
+    return OfColumn(column, round(count * share), whole / plan.jobs, built, run, lanes)
 
 
 def _weights(records: Sequence[Record]) -> Mapping[str, float]:
