@@ -50,6 +50,8 @@ def _gate_kernel(
         one = tl.full([BLOCK_T], 1, dtype=tl.int32)
         tl.atomic_add(count_ptr + best, one, mask=t < tokens)
         left = tl.where(e[None, :] == best[:, None], -1.0, left)
+    # another thread may have written the weights read back below
+    tl.debug_barrier()
     # the weights of a token sum to one
     for turn in tl.static_range(0, K):
         weight = tl.load(weight_ptr + t * K + turn, mask=t < tokens, other=0.0)
