@@ -761,3 +761,55 @@ def test_the_newest_crashes_are_listed_first(monkeypatch, tmp_path, count):
         "count": 0,
         "listed": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("window", "version", "inside"),
+    [
+        ("~=3.2", "3.2.1", True), ("~=3.2", "4.0", False), ("===3.2.0", "3.2.0", True),
+        (">=3.2.0rc1", "3.2.0", True), (">=3.3.0rc1", "3.2.0", False), (">=3.2,~=3.2.0", "3.3.0", False),
+    ],
+)  # fmt: skip
+def test_a_window_of_more_than_numbers_is_asked_of_packaging(window, version, inside):
+    assert versions._in_plain_window(window, version) is None
+    assert versions.in_window(window, version) is inside
+
+
+@pytest.mark.parametrize(
+    ("made_by", "locked"), [("Base", True), ("JITFunction", True), ("", False)]
+)
+def test_whichever_class_makes_the_lock_of_a_kernel(monkeypatch, made_by, locked):
+    def with_lock(self):
+        self._hash_lock = None
+
+    def without(self):
+        self.other = None
+
+    made = {name: with_lock if name == made_by else without for name in ("Base", "JITFunction")}
+    base = type("Base", (), {"__init__": made["Base"]})
+    kernel = type("JITFunction", (base,), {"__init__": made["JITFunction"]})
+    module = types.SimpleNamespace(JITFunction=kernel)
+    for name in ("triton", "triton.runtime"):
+        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "triton.runtime.jit", module)
+    assert features.has_hash_lock() is locked
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_worker_that_nobody_has_any_more_ends_its_child(ours):
+    ended = []
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    kept = worker.Worker.__new__(worker.Worker)
+    fake = types.SimpleNamespace(
+        end=lambda: ended.append("end"), close=lambda: ended.append("close")
+    )
+    parent = os.getpid() if ours else -1
+    vars(kept).update({"_gone": False, "_parent": parent, "_child": fake, "_work_fd": writing})
+    del kept
+    try:
+        # A fork of its parent leaves the child alone.
+        assert ended == ["end" if ours else "close"]
+        assert os.read(reading, 1) == b""
+    finally:
+        os.close(reading)

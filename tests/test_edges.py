@@ -29,6 +29,7 @@ from crosswarp.matrix.results import (
     supported,
     windows,
 )
+from crosswarp.matrix.results import record as record_module
 from crosswarp.matrix.results.described import SELECTION, Described
 from crosswarp.matrix.results.figures import launches
 from crosswarp.matrix.results.owned import Expected
@@ -928,3 +929,9 @@ def test_the_records_of_a_baseline_are_made_once_and_given_as_copies(small_basel
     counts = store.counts(1)
     assert counts["triton-3.2.0", "sm_90", "compile", "shimmed", "a", "crash"] == 1
     assert sum(counts.values()) == len(records)
+
+
+def test_the_records_of_each_column(make_record):
+    first, second, third = (make_record(column=name, case=name) for name in ("b", "a", "b"))
+    grouped = record_module.by_column([first, second, third], ["a", "c"])
+    assert list(grouped.items()) == [("a", [second]), ("c", []), ("b", [first, third])]
