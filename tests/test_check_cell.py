@@ -150,6 +150,31 @@ def test_of_a_kernel_with_a_tuner_of_the_files_one_configuration_is_compiled(ask
     assert launching.most(Vendors(), asked) == tritons
 
 
+@pytest.mark.parametrize("stages, given", [(3, {}), (None, {"num_stages": 2})])
+def test_an_assumed_option_that_a_configuration_gives_is_not_passed_too(monkeypatch, stages, given):
+    # It was passed twice: "got multiple values for keyword argument 'num_stages'".
+    passed = []
+
+    class Tuned:
+        configs = [types.SimpleNamespace(kwargs={"BLOCK": 64}, num_stages=stages)]
+
+        def __getitem__(self, grid):
+            return lambda *args, **words: passed.append((args, words))
+
+    monkeypatch.setattr(launching, "_allocate", lambda: None)
+    arguments = [
+        {"name": name, "type": "constexpr", "hint": "", "value": {"value": 2}}
+        for name in ("N", "BLOCK", "num_stages")
+    ]
+    assumed = ["BLOCK", "num_stages"]
+    launching._launch(
+        None,
+        Tuned(),
+        {"assumed": assumed, "arguments": arguments, "positional": 3, "spare": {}, "options": {}},
+    )
+    assert passed == [((2,), given)]
+
+
 def test_on_the_next_target_what_passed_comes_first(settled):
     _, place, ran = settled(TYPES, PASS, again=2)
     assert place == 1 and ran == [0, 1, 1]

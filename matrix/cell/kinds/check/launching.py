@@ -29,6 +29,8 @@ _OF_SHAPES = (
     ValueError,
     ZeroDivisionError,
 )
+# Options of a Config, which Triton passes by name as it does a Config's values.
+_OF_A_CONFIG = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 # Shapes of as many elements.
 _MORE_AXES = ((8, 8), (4, 4, 4), (2, 2, 4, 4), (2, 2, 2, 2, 4))
 
@@ -105,6 +107,7 @@ def _decorated(kernel: Any) -> Set[str]:
     while kernel is not None:
         for config in attribute(kernel, "configs") or []:
             set_by_tuner |= set(attribute(config, "kwargs") or {})
+            set_by_tuner |= {name for name in _OF_A_CONFIG if attribute(config, name) is not None}
         values = attribute(kernel, "values")
         if isinstance(values, dict):
             set_by_tuner |= set(values)
