@@ -76,7 +76,7 @@ def main():
     here = Path(TARGETS).parents[2] / "kernels"
     names = sorted(path.stem for path in here.glob("*.py") if path.stem not in ("__init__", "case"))
     for name in names:
-        if fnmatch.fnmatchcase(name, options.kernels) and not name.startswith("gluon_"):
+        if fnmatch.fnmatchcase(name, options.kernels) and not name.startswith(("gluon_", "tlx_")):
             kernel = kernels.load(None, name)
             print(
                 f"{name}/{kernel.cases[0].id}: {outcome_of(kernel, kernel.cases[0], options.sanitize)}",
