@@ -313,7 +313,7 @@ def test_figures_come_from_the_binaries(founding, amd):
 
 
 def test_every_other_kernel_of_the_suite_compiles(tmp_path):
-    # Some cases of each: with all of them it takes four times as long. TLX is fbtriton's alone (tests/cell/test_tlx.py).
+    # Some cases of each: with all of them it takes four times as long. TLX is fbtriton's alone: tests/cell/test_tlx.py
     suite = {name for name in SUITE if not name.startswith("tlx_")} - set(FOUNDING)
     cases = "fp32-*,fp16-64x64x128,fp16-k64-*,fp16-t64-*,e4m3-*,int32-*,old*,as-*,two-*"
     done, cells = run(
