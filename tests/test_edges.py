@@ -924,7 +924,7 @@ def test_the_records_of_a_baseline_are_made_once_and_given_as_copies(small_basel
     assert {record.id for record in brief} == {record.id for record in whole}
     whole.clear()
     assert len(store.records(1)) == len(records)
-    # What is there already is not made again.
+    # Records that exist are not made again.
     assert all(a is b for a, b in zip(store.records(1), store.records(1, brief=True)))
     counts = store.counts(1)
     assert counts["triton-3.2.0", "sm_90", "compile", "shimmed", "a", "crash"] == 1
