@@ -22,12 +22,12 @@ EXIT_CANCELLED = 130
 SUITE_DONE = 0
 SUITE_SPEC = 40
 SUITE_WRONG_VERSIONS = 41
-SUITE_PYTEST = 42
+SUITE_FAILED = 42
 SUITE_STATUSES = {
     SUITE_DONE: "it came to its end",
     SUITE_SPEC: "its specification cannot be read",
     SUITE_WRONG_VERSIONS: "these are not the versions that were planned",
-    SUITE_PYTEST: "pytest, or a process that forks workers, failed",
+    SUITE_FAILED: "pytest, or a process that forks workers, failed",
 }
 
 

@@ -25,7 +25,7 @@ COMMON = {
     "targets": {"sm_90": {"warp_size": 32}}, "lanes": ["compile"], "modes": ["bare"], "kernels": ["a*"], "cases": ["*"],
     "emulated": ["sm_90"], "sanitize": True, "sample": 4, "estimate": True, "batch": True,
     "warps": [1, 4], "shard": [1, 2], "jobs": 3,
-    "cores": 4, "turns": "/t",
+    "turns": "/t",
     "time_limit": 0.5, "time_limit_alone": 7, "memory_limit_mb": 100, "taken": ["x"], "again": {"compile": ["x"]},
     "planned": {"compile": 1},
 }  # fmt: skip

@@ -44,7 +44,7 @@ def ended(tmp_path, monkeypatch, code, expect=()):
 def test_the_suites_statuses(tmp_path, monkeypatch, capsys):
     assert ended(tmp_path, monkeypatch, 0) == 0
     for code in (1, -9):
-        assert ended(tmp_path, monkeypatch, code) == errors.SUITE_PYTEST
+        assert ended(tmp_path, monkeypatch, code) == errors.SUITE_FAILED
         assert f"the process of the lanes ended with status {code}" in capsys.readouterr().err
     assert ended(tmp_path, monkeypatch, 0, {"python": "2.7"}) == errors.SUITE_WRONG_VERSIONS
 

@@ -18,7 +18,7 @@ import pytest
 from crosswarp.matrix.cell.asked import AskedSuite, read
 from crosswarp.matrix.environments import locks
 from crosswarp.matrix.environments.environment import Environment
-from crosswarp.matrix.errors import SUITE_PYTEST, SUITE_WRONG_VERSIONS, Cancelled
+from crosswarp.matrix.errors import SUITE_FAILED, SUITE_WRONG_VERSIONS, Cancelled
 from crosswarp.matrix.results.store import Store
 
 
@@ -196,7 +196,7 @@ def test_wrong_versions_by_exit_status(fake_run):
     assert records[0].message.startswith("\n".join(lines[-3:]) + ". Delete ")
 
 
-@pytest.mark.parametrize("status", [1, 2, 3, 4, SUITE_PYTEST])
+@pytest.mark.parametrize("status", [1, 2, 3, 4, SUITE_FAILED])
 def test_another_status_is_not_taken_for_wrong_versions(fake_run, status):
     """4 is pytest's own for a usage error, and the command line's for a store."""
     result = fake_run([session(1), *whole("a"), {"exit": status}])

@@ -267,7 +267,7 @@ def test_what_crashed_runs_again_by_itself(go, fake_run):
     assert spec["again"] == {"compile": ["sm_90/compile/bare/one/a"]}
     assert spec["planned"] == {"compile": 3, "interpret": 1}
     # What else there is of the column is as it was.
-    assert (spec["lanes"], spec["jobs"], spec["cores"]) == (["compile"], 1, 8)
+    assert (spec["lanes"], spec["jobs"]) == (["compile"], 8)
     with fake_run.store() as store:
         assert store.planned(2) == store.planned(1) and store.targets(2) == store.targets(1)
     assert fake_run.notes(2)[1:] == []

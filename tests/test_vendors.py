@@ -199,16 +199,23 @@ def test_all_that_an_interpreter_lacks_is_said_at_once(monkeypatch):
     answers = {
         "triton-error": "ImportError: no triton",
         "torch": "2.15.0",
-        "missing": ["pytest", "xdist"],
+        "missing": ["packaging", "pytest", "pytest-xdist"],
         "crosswarp": "no module",
     }
     monkeypatch.setattr(here, "_asked", lambda python, question: dict(answers))
     with pytest.raises(EnvironmentFailed) as raised:
-        here.look(Path("/somewhere/python"))
+        here.look(Path("/somewhere/python"), tests=True)
     text = str(raised.value)
     assert "triton cannot be imported (ImportError: no triton)" in text
-    assert "missing there: pytest, pytest-xdist, crosswarp" in text
-    assert "pip install crosswarp numpy" in text and "import torch, triton" in text
+    assert "missing there: packaging, pytest, pytest-xdist, crosswarp. " in text
+    assert "pip install crosswarp numpy packaging pytest pytest-xdist" in text
+    assert "import torch, triton" in text
+    # Only a library's tests run in pytest.
+    with pytest.raises(EnvironmentFailed) as raised:
+        here.look(Path("/somewhere/python"))
+    text = str(raised.value)
+    assert "missing there: packaging, crosswarp. " in text
+    assert "pip install crosswarp numpy packaging pyelftools; or" in text
 
 
 def test_each_other_name_of_triton_says_whose_it_is_and_what_follows():

@@ -41,7 +41,7 @@ class Asked:
         batch: whether the lane emulate also computes a row alone and in a batch.
         warps: the numbers of warps with which that lane launches each case again; none: it does not.
         shard: the number of this shard of the cases, and how many there are.
-        jobs: processes at a time; and how many cores columns that run side by side have together.
+        jobs: processes at a time, of all columns that run side by side together.
         turns: where those columns take turns; empty: they need not.
         time_limit: seconds for one configuration of a case; memory_limit_mb for the process that compiles it.
         time_limit_alone: seconds for a configuration that took longer and runs again alone; 0: it does not run again.
@@ -68,7 +68,6 @@ class Asked:
     warps: Sequence[int] = ()
     shard: Optional[Sequence[int]] = None
     jobs: int = 1
-    cores: int = 0
     turns: str = ""
     time_limit: float = 120
     time_limit_alone: float = 0

@@ -43,9 +43,9 @@ found["asked"] = {
     "stdlib": [sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")],
 }
 missing = []
-for name in ("packaging", "pytest", "xdist", "numpy"):
+for name in ("packaging", "numpy", "pytest", "pytest-xdist"):
     try:
-        __import__(name)
+        __import__(name.rpartition("-")[2])
     except ImportError:
         missing.append(name)
 found["missing"] = missing
@@ -85,6 +85,8 @@ found["missing"] = [name for name in ("packaging",) if importlib.util.find_spec(
 print("\\n" + json.dumps(found))
 """
 _TIMEOUT = 300
+# The lanes of a suite fork their own workers; a library's tests run in pytest.
+_OF_TESTS = ("pytest", "pytest-xdist")
 
 
 @dataclass(frozen=True)
@@ -133,17 +135,17 @@ class Here:
         pass
 
 
-def look(python: Path) -> Here:
-    """Imports a suite's requirements in an interpreter, and returns what it has."""
+def look(python: Path, tests: bool = False) -> Here:
+    """Asks an interpreter for its Triton and for what a suite needs; with `tests`, for what a library's tests need."""
     python = absolute(python)
     answer = _asked(python, _ASK)
-    _complain(python, answer)
+    _complain(python, answer, tests)
     asked = Interpreter(**answer.pop("asked"))
     versions = {name: str(value) for name, value in answer.items() if name != "missing"}
     return Here(python, versions, asked=asked)
 
 
-def _complain(python: Path, answer: Mapping[str, Any]) -> None:
+def _complain(python: Path, answer: Mapping[str, Any], tests: bool) -> None:
     """Say everything that an interpreter lacks, at once.
 
     Raises:
@@ -154,12 +156,12 @@ def _complain(python: Path, answer: Mapping[str, Any]) -> None:
         for name in ("triton", "torch")
         if name not in answer
     ]
-    installs = {"xdist": "pytest-xdist"}
-    absent = [installs.get(name, name) for name in answer["missing"]]
+    absent = [name for name in answer["missing"] if tests or name not in _OF_TESTS]
     absent += ["crosswarp"] if "crosswarp" in answer else []
     if not broken and not absent:
         return
-    need = " ".join(("crosswarp", "numpy", *SUITE_REQUIREMENTS))
+    needed = [name for name in SUITE_REQUIREMENTS if tests or name not in _OF_TESTS]
+    need = " ".join(("crosswarp", "numpy", *needed))
     parts = [*broken, *([f"missing there: {', '.join(absent)}"] if absent else [])]
     steps = ["Make `import torch, triton` work there"] if broken else []
     steps += [f"pip install {need}"] if absent else []

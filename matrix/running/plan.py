@@ -28,8 +28,6 @@ DEFAULT_LANES = ("compile", "emulate", "interpret")
 # In a run that names no lanes, the lane emulate covers this target if it is there; else the first of NVIDIA's.
 _EMULATED_FIRST = ("sm_80",)
 
-_WORTH_A_WORKER = 12
-
 
 class Coordinate(NamedTuple):
     """The cells that have a key in common: all cases of a kernel in a lane and a mode on a target."""
@@ -171,8 +169,7 @@ class Plan:
             batch=self.batch,
             warps=list(self.warps),
             shard=list(self.shard) if self.shard else None,
-            jobs=self._jobs_for(sum(map(len, again.values()))) if again else self.jobs,
-            cores=self.jobs,
+            jobs=self.jobs,
             turns=str(turns or records),
             time_limit=self.time_limit,
             time_limit_alone=self.time_limit_alone,
@@ -182,10 +179,6 @@ class Plan:
             planned=dict(planned or {}) if again else {},
         )
         return self.work.asked(column, vars(common))
-
-    def _jobs_for(self, items: int) -> int:
-        """Workers for so few items: each imports torch first, which takes as long as to run some of them."""
-        return max(1, min(self.jobs, items // _WORTH_A_WORKER))
 
     def has(self, cell: Record) -> bool:
         """Whether it has the case of this cell, of those of its kernel there."""

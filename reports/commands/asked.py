@@ -121,11 +121,11 @@ def chosen_columns(options: argparse.Namespace) -> tuple[tuple[Column, ...], lis
     return table, columns.choose(table, wanted)
 
 
-def at_hand(options: argparse.Namespace) -> Here:
+def at_hand(options: argparse.Namespace, tests: bool = False) -> Here:
     """Returns the environments of --here. Raises UsageError where columns are named as well."""
     if options.columns:
         raise UsageError("--here runs one column, this interpreter. Leave out --triton.")
-    return here.look(options.here)
+    return here.look(options.here, tests)
 
 
 def words(options: argparse.Namespace) -> list[str]:

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         prepare: Prepare
         beside: Beside | None = None
         if options.here:
-            looked = asked.at_hand(options)
+            looked = asked.at_hand(options, tests=True)
             prepare, chosen = looked, [looked.column]
         else:
             listed = column_table(options)

@@ -33,7 +33,7 @@ def events(tmp_path, items, jobs=1):
         (suite / f"{name}.py").write_text(HEAD.format(does, name))
     spec = {
         "column": "c", "expect": {}, "records": str(tmp_path / "r.jsonl"), "lanes": ["interpret"], "modes": ["bare"],
-        "targets": {}, "kernels": ["*"], "suite": str(suite), "jobs": jobs, "cores": jobs, "time_limit": 60,
+        "targets": {}, "kernels": ["*"], "suite": str(suite), "jobs": jobs, "time_limit": 60,
         "cache": str(tmp_path / "cache"), "again": {"interpret": items}, "planned": {"interpret": 9},
     }  # fmt: skip
     (tmp_path / "spec.json").write_text(json.dumps(spec))

@@ -18,7 +18,7 @@ from crosswarp.matrix.cell.judging.verdict import Verdict, of_death
 from crosswarp.matrix.cell.kinds.suite import plan
 from crosswarp.matrix.cell.starting import specification, versions
 from crosswarp.matrix.cell.stream import Stream
-from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_FAILED
 
 from . import judging, names
 from .parts import PART_ENV, Part, parts
@@ -86,7 +86,7 @@ def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
         return SUITE_DONE
     if code not in _FINE:
         print(f"{part.lane}, {part.name}: pytest ended with status {code}", file=sys.stderr)
-        return SUITE_PYTEST
+        return SUITE_FAILED
     return SUITE_DONE
 
 

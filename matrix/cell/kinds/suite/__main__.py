@@ -13,7 +13,7 @@ from typing import Dict, List
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.starting import specification
 from crosswarp.matrix.cell.starting.enduring import endure
-from crosswarp.matrix.errors import SUITE_DONE, SUITE_PYTEST
+from crosswarp.matrix.errors import SUITE_DONE, SUITE_FAILED
 
 _NEEDED = ("column", "lanes")
 
@@ -27,7 +27,7 @@ def main(arguments: List[str]) -> int:
     shutil.rmtree(specification.launches(spec), ignore_errors=True)
     if status:
         print(f"the process of the lanes ended with status {status}", file=sys.stderr)
-    return SUITE_PYTEST if status else SUITE_DONE
+    return SUITE_FAILED if status else SUITE_DONE
 
 
 def _run(spec_path: Path, spec: AskedSuite) -> int:

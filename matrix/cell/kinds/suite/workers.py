@@ -122,7 +122,7 @@ def _work(spec: AskedSuite, queue: "_Queue") -> int:
         for place, item in share:
             specification.begin(spec, queue.lane, place)
             try:
-                with turns.core(specification.turns(spec), spec.cores or spec.jobs):
+                with turns.core(specification.turns(spec), spec.jobs):
                     run_and_tell(item, spec, stream)
             except Exception:
                 # The item stays open, and the host says so of it.
