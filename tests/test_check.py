@@ -370,7 +370,23 @@ def test_where_it_is_to_be_written_is_looked_at_before_anything_is_compiled(chec
         assert code == 2 and why in err and "to be compiled" not in err
 
 
+def test_json_says_why_it_has_its_exit_status(checked):
+    lacks = {
+        mode: {"outcome": "pass", "resources": {"missing package": ["einops"]}}
+        for mode in ("bare", "shimmed")
+    }
+    code, out, _ = checked("--targets", "sm_90", "--json", copy=lacks)
+    document = json.loads(out)
+    assert code == 1 and document["missing_packages"] == ["einops"]
+    assert document["ending"].startswith(
+        "your environment: not checked as it is imported: pip install einops"
+    )
+    assert document["ending"].endswith("Exit 1, because a package is missing.")
+
+
 def test_json_says_its_end_on_standard_error(checked):
     code, out, err = checked("--targets", "sm_90", "--json")
-    assert json.loads(out)["exit_code"] == code == 0
+    document = json.loads(out)
+    assert document["exit_code"] == code == 0 and document["missing_packages"] == []
+    assert document["ending"].endswith("none failed. Exit 0.")
     assert err.endswith("none failed. Exit 0.\n")

@@ -188,6 +188,29 @@ def test_what_no_assumption_mends_is_a_failure_at_once(settled, failure):
     assert place == 0 and ran == [0, 0] and not any(one.broken for one in items)
 
 
+TWICE = Verdict(
+    "api-error",
+    "TypeError",
+    "TypeError",
+    "triton.JITFunction.run() got multiple values for keyword argument 'x'",
+    "bind",
+)
+CONFLICT = dataclasses.replace(
+    TWICE, message="ValueError: Conflicting meta-parameters: x. Make sure that ..."
+)
+
+
+@pytest.mark.parametrize("failure", [TWICE, CONFLICT])
+def test_a_constant_of_the_launch_and_of_the_configurations_is_a_failure_of_the_file(
+    settled, failure
+):
+    items, place, ran = settled(failure, PASS, assumed=("y",))
+    assert place == 0 and ran == [0, 0] and not any(one.broken for one in items)
+    # The constant that check itself passes.
+    _, place, ran = settled(failure, PASS, assumed=("x",))
+    assert place == 1 and ran == [0, 1]
+
+
 def test_a_constant_that_a_kernel_refuses_is_no_failure_of_it(settled):
     items, place, ran = settled(RAISES, PASS)
     assert place == 1 and ran == [0, 1]

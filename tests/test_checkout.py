@@ -384,6 +384,16 @@ def test_without_tests_no_test_is_the_next_step(checkout, command, tests):
     assert "crosswarp check lib/k.py" in out and "Next: crosswarp lint" in out
 
 
+def test_the_next_step_names_a_release_that_the_metadata_allows(checkout, command):
+    setup = "from setuptools import setup\nsetup(name='lib', install_requires=['triton>=3.3,{}'])\n"
+    tests = {"tests/test_a.py": KERNEL_TEST}
+    _, out, _ = command("init", str(checkout({"setup.py": setup.format("<3.4"), **tests})))
+    assert out.endswith("builds one environment of about 5.6 GB. Next: crosswarp test\n")
+    files = {"setup.py": setup.format("<3.9"), **tests}
+    _, out, _ = command("init", str(checkout(files, name="other")))
+    assert out.endswith("Next: crosswarp test --triton 3.8.0, then crosswarp test\n")
+
+
 def test_without_a_column_in_the_range_the_next_step_names_one(checkout, command):
     setup = "from setuptools import setup\nsetup(name='lib', install_requires=['triton==2.1.0'])\n"
     status, out, _ = command(
@@ -433,6 +443,10 @@ def test_what_an_environment_lacks_is_one_line(tmp_path):
     imports = {"numpy": "a.py:1", "there_is_this": "a.py:2", "nobody_has_this": "a.py:3"}
     assert beside.missing(Path(sys.executable), [tmp_path], imports) == (
         "not installed, and imported: nobody_has_this (a.py:3). Name in `requires` what provides it."
+    )
+    # Nothing of `requires` is installed into an interpreter that was named.
+    assert beside.missing(Path(sys.executable), [tmp_path], imports, here=True).endswith(
+        "nobody_has_this (a.py:3). Install it: pip install nobody_has_this."
     )
     assert beside.missing(tmp_path / "no-python", [], imports) == ""
 

@@ -5,10 +5,12 @@ The library is built from its checkout by a backend of its own, into folders bes
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.environments.here import Here
 from crosswarp.matrix.facts import columns
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.work.library_tests import LibraryTests
@@ -151,3 +153,23 @@ def test_the_library_of_crosswarp_test_is_beside_its_columns(
     (folder,) = spec["tests"]["beside"]
     assert (Path(folder) / "made_up" / "__init__.py").exists()
     assert spec["tests"]["sample"] == 3 and spec["shard"] is None and spec["time_limit"] == 7
+
+
+def test_what_the_named_interpreter_lacks_is_said_before_anything_runs(
+    crosswarp, checkout, monkeypatch
+):
+    from crosswarp.reports.commands import test as test_command
+
+    class Named(Here):
+        # The column that the fake cell process answers for.
+        column = columns.choose(columns.load(), ["triton-3.2.0"])[0]
+
+    (checkout / "tests" / "test_a.py").write_text("import nobody_has_this\n" + TESTS)
+    named = Named(Path(sys.executable), {"triton": "3.2.0", "torch": "2.6.0"})
+    monkeypatch.setattr(test_command.asked, "at_hand", lambda options: named)
+    _, _, err = crosswarp({}, "test", "--here", "--modes", "bare")
+    before, said, _ = err.partition(
+        "triton-3.2.0: not installed, and imported: nobody_has_this (tests/test_a.py:1). "
+        "Install it: pip install nobody_has_this."
+    )
+    assert said and "running" not in before

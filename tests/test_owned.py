@@ -144,6 +144,26 @@ TEN = {
         "3.9.0", {"outcome": "crash", "phase": "host", "reason": "exit 3 without a result", "fingerprint":
         "exit 3 without a result"}, "your host code: the process ends outside of the compiler (exit 3",
     ),
+    "boundary_check outside of Gluon": (
+        "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
+        "CompilationError: store() got an unexpected keyword argument 'boundary_check'"},
+        "Triton: known issue triton-10833 (https://github.com/triton-lang/triton/pull/10833)",
+    ),
+    "constant given twice": (
+        "3.9.0", {"outcome": "api-error", "phase": "bind", "reason": "TypeError", "fingerprint":
+        "TypeError: triton.JITFunction.run() got multiple values for keyword argument 'BLOCK'"},
+        "your host code: leave BLOCK out of the launch",
+    ),
+    "constant given twice, several configurations": (
+        "3.9.0", {"outcome": "api-error", "phase": "bind", "reason": "ValueError", "fingerprint":
+        "ValueError: Conflicting meta-parameters: BLOCK. Make sure that you don't re-define auto-tuned symbols."},
+        "your host code: leave BLOCK out of the launch",
+    ),
+    "no such module of torch": (
+        "3.2.0", {"outcome": "api-error", "phase": "import", "reason": "ModuleNotFoundError", "fingerprint":
+        "ModuleNotFoundError: No module named 'torch.distributed.pipelines'"},
+        "your environment: the torch that is installed has no torch.distributed.pipelines: install another release",
+    ),
     "inline assembly": (
         "3.9.0", {"outcome": "compile-error", "phase": "compile", "fingerprint":
         "PTXASError: ptxas fatal : Parsing error near 'no': syntax error"},

@@ -141,6 +141,34 @@ def test_nothing_green(crosswarp, stored, make_releases):
     assert document["suite"]["bare"]["triton"] is None and not document["suite"]["bare"]["open"]
 
 
+def test_where_a_package_is_missing_nothing_was_measured(crosswarp, stored, make_record):
+    library = {"name": "lib", "declares": {"triton": "triton>=3.1"}}
+
+    def store(missing):
+        failed = {
+            "outcome": "api-error",
+            "fingerprint": f"No module named '{missing}'",
+            "case": "import",
+        }
+        stored(
+            make_record(column="triton-3.1.0", **failed), make_record(column="triton-3.2.0", **failed),
+            library=library,
+        )  # fmt: skip
+
+    store("einops")
+    for form in ("table", "markdown"):
+        _, out, _ = crosswarp("--format", form)
+        assert "measured: unknown without compat." in " ".join(out.split())
+        assert "no release passes" not in out
+    assert all(
+        not one["red"]
+        for one in json.loads(crosswarp("--format", "json")[1])["suite"]["bare"]["releases"]
+    )
+    # Triton's own module is missing because of the release.
+    store("triton.tools.tensor_descriptor")
+    assert "measured: no release passes without compat." in " ".join(crosswarp()[1].split())
+
+
 def test_a_run_that_is_not_whole(crosswarp, stored, make_releases):
     stored(*make_releases("gggg"), status="cancelled", planned=[("triton-3.2.0", "compile", 3)])
     _, out, _ = crosswarp()

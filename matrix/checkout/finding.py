@@ -34,14 +34,14 @@ class Found:
 
     Attributes:
         tests: how many test functions there are.
-        columns: how many columns its metadata allows.
+        columns: the releases of Triton that its metadata allows, oldest first.
         kernels: where there are none, the files with kernels.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     tests: int = 0
-    columns: int = 0
+    columns: list[str] = field(default_factory=list)
     kernels: list[str] = field(default_factory=list)
 
 
@@ -79,7 +79,8 @@ def find(folder: Path, table: Sequence[Column]) -> Found:
     stubs = metadata.modules_of_extensions(folder)
     if stubs:
         facts.values["stub"] = stubs
-        facts.notes.append(f"setup.py builds {', '.join(stubs)}, which are stubbed.")
+        are = "is" if len(stubs) == 1 else "are"
+        facts.notes.append(f"setup.py builds {', '.join(stubs)}, which {are} stubbed.")
     facts.kernels = [] if facts.tests else list(_with_kernels(folder))
     return facts
 
@@ -185,7 +186,7 @@ def _plain(wish: Wish) -> str:
 def _columns(declared: Declared, table: Sequence[Column], facts: Found) -> None:
     ranges = [versions for name in ("triton", "torch") if (versions := declared.range_of(name))]
     allowed = [column.id for column in declared.columns(table)]
-    facts.columns = len(allowed)
+    facts.columns = [column.triton for column in declared.columns(table) if column.triton]
     if not ranges:
         facts.notes.append(
             "Its metadata says no range of Triton or torch: every published pair is a column. Name fewer with "

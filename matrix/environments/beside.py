@@ -27,6 +27,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from crosswarp.matrix import versions
+from crosswarp.matrix.cell.kinds.check import absent
 from crosswarp.matrix.environments.environment import Environment
 from crosswarp.matrix.environments.uvtool import Answer, Uv
 from crosswarp.matrix.errors import EnvironmentFailed
@@ -302,12 +303,15 @@ print(json.dumps([name for name in json.loads(sys.argv[2]) if not there(name)]))
 """
 
 
-def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -> str:
+def missing(
+    python: Path, folders: Sequence[Path], imports: Mapping[str, str], here: bool = False
+) -> str:
     """The modules that an interpreter does not find, in a line that ends with what to do; empty where it finds all.
 
     Args:
         folders: come before its own packages on the path.
         imports: top-level modules, each with a place that imports it.
+        here: whether the interpreter is the user's, in which nothing is installed.
     """
     if not imports:
         return ""
@@ -321,12 +325,15 @@ def missing(python: Path, folders: Sequence[Path], imports: Mapping[str, str]) -
     except (OSError, subprocess.SubprocessError, ValueError):
         # A run reports it later.
         return ""
+    if not lacking:
+        return ""
     names = ", ".join(f"{name} ({imports[name]})" for name in lacking)
-    return (
-        f"not installed, and imported: {names}. Name in `requires` what provides it."
-        if names
-        else ""
+    advice = (
+        f"Install it: {absent.pip(lacking).partition(' (')[0]}."
+        if here
+        else "Name in `requires` what provides it."
     )
+    return f"not installed, and imported: {names}. {advice}"
 
 
 def copy(checkout: Path, to: Path) -> None:

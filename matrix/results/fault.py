@@ -47,6 +47,9 @@ _ASSEMBLY = re.compile(
     r"could not allocate (?:output register|input reg) for constraint"
 )
 _GLOBAL = re.compile(r"Cannot access global variable (\w+)")
+_TWICE = re.compile(
+    r"JITFunction.*got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)"
+)
 _UNDEFINED = re.compile(r"(?:NameError\W+|name ')(\w+)'? is not defined")
 
 
@@ -81,17 +84,27 @@ def of(
     return fault
 
 
+def missing_module(record: Record) -> str:
+    """The module that an environment lacks, other than Triton's and torch's own; empty for another failure."""
+    missing = _MISSING.search(f"{record.fingerprint}\n{record.message}")
+    return "" if missing is None or missing[1].split(".")[0] in ("triton", "torch") else missing[1]
+
+
 def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken: bool) -> Fault:
     text = f"{record.fingerprint}\n{record.message}"
     if record.reason.startswith("harness") or broken:
         return Fault("crosswarp", "report it to crosswarp, with `crosswarp reproduce`")
     if issue is not None:
         return Fault("Triton", f"known issue {issue.id} ({issue.links[0]}): {_ways(issue, fixed)}")
-    missing = _MISSING.search(text)
-    if missing and missing[1].split(".")[0] != "triton":
+    if missing := missing_module(record):
         return Fault(
             "your environment",
-            f"{absent.pip([missing[1]]).partition(' (')[0]}, or add it to `requires`",
+            f"{absent.pip([missing]).partition(' (')[0]}, or add it to `requires`",
+        )
+    if (missing_in_torch := _MISSING.search(text)) and missing_in_torch[1].startswith("torch."):
+        return Fault(
+            "your environment",
+            f"the torch that is installed has no {missing_in_torch[1]}: install another release of it",
         )
     if fixed is not None:
         shims = f" ({', '.join(fixed)})" if fixed else ""
@@ -131,6 +144,11 @@ def _unknown(record: Record, text: str) -> Fault:
         made = f"{name[1]} = tl.constexpr(...)"
         return Fault(
             "your kernel", f"a kernel reads no plain global: {made}, or pass it to the kernel"
+        )
+    if (twice := _TWICE.search(text)) is not None:
+        return Fault(
+            "your host code",
+            f"leave {twice[1] or twice[2]} out of the launch, or out of the kernel's configurations",
         )
     if (node := _UNSUPPORTED.search(text)) is not None:
         return Fault("your kernel", f"write it without {node[1].lower()}, which no kernel may have")

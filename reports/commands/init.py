@@ -72,7 +72,9 @@ def _next(facts: Finding, options: argparse.Namespace) -> str:
     if not facts.columns:
         return "So crosswarp test has no column yet. Next: crosswarp test --triton newest"
     cost = costs.load().environment.megabytes / 1000
+    if len(facts.columns) == 1:
+        return f"crosswarp test builds one environment of about {cost:.1f} GB. Next: crosswarp test"
     return (
-        f"crosswarp test builds an environment for each column: {facts.columns} times about {cost:.1f} GB. "
-        "Next: crosswarp test --triton newest, then crosswarp test"
+        f"crosswarp test builds an environment for each column: {len(facts.columns)} times about {cost:.1f} GB. "
+        f"Next: crosswarp test --triton {facts.columns[-1]}, then crosswarp test"
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from crosswarp.matrix.environments.beside import Beside
+from crosswarp.matrix.environments.beside import Beside, missing
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.facts import costs
@@ -121,6 +121,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         if options.here:
             looked = asked.at_hand(options, tests=True)
             prepare, chosen = looked, [looked.column]
+            if lacking := missing(looked.python, [], library.imports, here=True):
+                shown.say(f"{looked.column.id}: {lacking}")
         else:
             listed = column_table(options)
             chosen = library.columns(options.columns or [], listed)

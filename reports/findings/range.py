@@ -11,7 +11,7 @@ from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts import selection
 from crosswarp.matrix.facts import targets as targets_module
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.results import packaged, supported
+from crosswarp.matrix.results import fault, packaged, supported
 from crosswarp.matrix.results.record import LANES, LANES_OF_TARGETS, Record
 from crosswarp.matrix.results.store import Run
 from crosswarp.reports.findings import reproducers
@@ -59,7 +59,7 @@ def measured(
     if not records:
         raise UsageError(f"run {stored.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)
-    records = _comparable(records, stored)
+    records = _measured(_comparable(records, stored), stored)
     records = _chosen(records, lanes, "lane", lambda record: record.lane, stored.id)
     # Only two lanes have targets to choose from: `cpu` and `gpu` are not named for a run either.
     compiled = [record for record in records if record.lane in LANES_OF_TARGETS]
@@ -103,6 +103,18 @@ def _comparable(records: list[Record], run: Run) -> list[Record]:
         replace(r, case="*") if r.red and r.case == IMPORT else r
         for r in records
         if r.red or not drawn or r.item in whole or (r.column, r.lane) not in lacking
+    ]
+
+
+def _measured(records: list[Record], run: Run) -> list[Record]:
+    """The records, where a missing package is no result of a release: that part of a library's tests did not run."""
+    if not run.described.library:
+        return records
+    return [
+        replace(record, outcome="not-run")
+        if record.red and fault.missing_module(record)
+        else record
+        for record in records
     ]
 
 

@@ -90,4 +90,8 @@ class Checked(_Part):
     notes: list[str]
     outcomes: dict[str, int] = Field(description="how many cases as a whole, by mode each")
     seconds: float
+    missing_packages: list[str] = Field(
+        description="modules that the file imports and no environment has"
+    )
+    ending: str = Field(description="the result in a sentence, with the reason of the exit code")
     exit_code: int

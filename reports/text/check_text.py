@@ -437,6 +437,8 @@ def as_json(checked: Checked) -> str:
             "notes": list(checked.notes),
             "outcomes": dict(counts),
             "seconds": round(checked.seconds, 3),
+            "missing_packages": checked.absent,
+            "ending": " ".join(ending(checked).split()),
             "exit_code": checked.exit_code,
         }
     )  # fmt: skip

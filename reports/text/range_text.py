@@ -30,9 +30,9 @@ def terminal(shown: Shown) -> str:
     if shown.declares:
         parts.append("\n".join(fill("", line) for line in declared(shown)))
     for mode, of in supported.suite.items():
-        lines = [f"{COMPAT[mode].meaning:<16}{_pasted('triton', of.triton)}"]
+        lines = [f"{COMPAT[mode].meaning:<16}{_pasted('triton', of)}"]
         if of.triton.specifier:
-            lines.append(f"{'':<16}{_pasted('torch', of.torch)}")
+            lines.append(f"{'':<16}{_pasted('torch', of)}")
         parts.append("\n".join([*lines, *(fill("  ", line) for line in _ends(of.triton, shown))]))
     parts.append(_table(_releases(supported)))
     parts += [fill("", escape.line(line)) for line in _remarks(shown)]
@@ -50,7 +50,7 @@ def markdown(shown: Shown) -> str:
     ranges = [
         [
             COMPAT[mode].meaning,
-            *(escape.code(_pasted(name, each)) for name, each in (("triton", of.triton), ("torch", of.torch))),
+            *(escape.code(_pasted(name, of)) for name in ("triton", "torch")),
             " ".join(map(escape.markdown, _ends(of.triton, shown))),
         ]
         for mode, of in supported.suite.items()
@@ -94,11 +94,12 @@ def declared(shown: Shown) -> list[str]:
     """Compares the library's metadata with the measurement: a line for Triton and one for torch."""
     lines = []
     for name, says in shown.declares.items():
-        spans = [(mode, getattr(of, name)) for mode, of in shown.supported.suite.items()]
-        parts = [
-            f"{span.specifier or 'no release passes'}{_untried(span, says)} {COMPAT[mode].meaning}"
-            for mode, span in spans
-        ]
+        parts = []
+        for mode, of in shown.supported.suite.items():
+            span = getattr(of, name)
+            parts.append(
+                f"{span.specifier or _none(of)}{_untried(span, says)} {COMPAT[mode].meaning}"
+            )
         lines.append(escape.line(f"Your metadata says {says}; measured: {', '.join(parts)}."))
     return lines
 
@@ -118,8 +119,15 @@ def _head(shown: Shown) -> str:
     return f"Measured range of {shown.of}: run {run.id}, {run.started}, {run.status}"
 
 
-def _pasted(name: str, span: Span) -> str:
-    return f"{name}{span.specifier}" if span.specifier else f"{name}: no release passes"
+def _pasted(name: str, of: Range) -> str:
+    specifier = getattr(of, name).specifier
+    return f"{name}{specifier}" if specifier else f"{name}: {_none(of)}"
+
+
+def _none(of: Range) -> str:
+    """In place of a specifier where no release is green: none passes, or nothing is known of any."""
+    states = {measured.state for measured in of.releases if measured.release.columns}
+    return "unknown" if states <= {"unknown"} else "no release passes"
 
 
 def _ends(span: Span, shown: Shown) -> list[str]:

@@ -33,6 +33,10 @@ _MISSING = re.compile(
 )
 _UNKNOWN_WORD = re.compile(r"Keyword argument (\w+) was specified but unrecognised")
 _UNDEFINED = re.compile(r"(\w+)'? is not defined")
+# A launch that passes a constant which the kernel's configurations also have.
+_TWICE = re.compile(
+    r"got multiple values for keyword argument '(\w+)'|Conflicting meta-parameters: (\w+)"
+)
 _NOT_CALLABLE = "'NoneType' object is not callable"
 # A statement with which a kernel refuses a constant.
 _REFUSES = "unsupported AST node type: Raise"
@@ -236,7 +240,7 @@ def _whatever_is_assumed(
 ) -> bool:
     if verdict.outcome not in ("api-error", "compile-error"):
         return False
-    if _is_lost(verdict, attempt):
+    if _is_lost(verdict, attempt) or _is_passed_twice(verdict, attempt):
         return True
     undefined = _UNDEFINED.search(f"{verdict.fingerprint}\n{verdict.message}")
     if undefined is not None and undefined[1] in assigns:
@@ -259,6 +263,16 @@ def _is_lost(verdict: Verdict, attempt: Dict[str, Any]) -> bool:
     missing = _MISSING.search(verdict.message)
     given = {argument["name"] for argument in attempt["arguments"]} | set(attempt["options"])
     return missing is not None and missing[1] in given
+
+
+def _is_passed_twice(verdict: Verdict, attempt: Dict[str, Any]) -> bool:
+    """Whether the file's own launch passes what the kernel's configurations give."""
+    twice = _TWICE.search(verdict.message)
+    if twice is None:
+        return False
+    name = twice[1] or twice[2]
+    given = {argument["name"] for argument in attempt["arguments"]} | set(attempt["options"])
+    return name in given and name not in attempt["assumed"]
 
 
 def _is_the_compilers(verdict: Verdict) -> bool:
