@@ -121,6 +121,37 @@ def test_copies_of_a_pair_signal_the_cta_that_is_named(multicast):
     assert np.array_equal(got, np.stack([tensor, tensor]))
 
 
+_ARRIVE, _WAIT = "barrier.cluster.arrive.relaxed.aligned;\n", "barrier.cluster.wait.aligned;\n"
+
+
+def _arrivals(body):
+    """The number of the pair's threads that come to the end; %p3 is the first half of a CTA's threads, %p4 the other."""
+    got = np.zeros((2, 128), np.uint32)
+    body = (
+        "ld.param.u64 %d1, [p1]; setp.lt.u32 %p3, %r0, 64; setp.ge.u32 %p4, %r0, 64;\n" + body
+        + "mad.lo.u32 %r10, %r1, 128, %r0; mad.wide.u32 %d2, %r10, 4, %d1; st.global.b32 [%d2], 1;\n"
+    )  # fmt: skip
+    execute(kernel(body, cluster=_PAIR), (2,), [0, got, 0], shared=2048)
+    return got.sum()
+
+
+def test_halves_arrive_under_a_condition():
+    # The second phase is a usual one.
+    assert _arrivals(f"@%p3 {_ARRIVE}@!%p3 {_ARRIVE}@%p4 {_WAIT}{_MEET}\n") == 256
+
+
+@on_machine_only
+def test_threads_that_do_not_arrive_are_waited_for():
+    with pytest.raises(ptx.Deadlock):
+        _arrivals(f"@%p3 {_ARRIVE}@%p3 {_WAIT}@%p4 bar.sync 0;\n")
+
+
+@on_machine_only
+def test_a_wait_is_for_the_last_arrival():
+    with pytest.raises(ptx.Deadlock):
+        _arrivals(f"{_ARRIVE}@%p3 {_ARRIVE}@%p3 {_WAIT}@%p4 bar.sync 0;\n")
+
+
 # ---------------------------------------------------------------- st.async
 
 

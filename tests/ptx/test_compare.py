@@ -39,6 +39,10 @@ def integers():
                 found = _bits(ordered(p, q) for p, q in zip(x, y))
                 operation = f"{name}.{kind}{bits}"
                 ROWS.append(Row(operation, _with_negation(operation), [a, b], [found, 1 - found]))
+            # ptxas takes the two words in either order.
+            swapped = f"{kind}{bits}.eq"
+            found = _bits(p == q for p, q in zip(x, y))
+            ROWS.append(Row(swapped, _with_negation(swapped), [a, b], [found, 1 - found]))
 
 
 def _float_comparisons():

@@ -190,6 +190,16 @@ class TestLimits:
             execute(kernel(body, threads=64), (1,), [y, y])
             assert y.tolist() == list(range(64))
 
+    def test_a_print_goes_on(self):
+        body = (
+            "{ .param .b64 param0; .param .b64 param1; .param .b32 retval0;\nst.param.b64 [param0], %d1;\n"
+            "st.param.b64 [param1], %d1; call.uni (retval0), vprintf, (param0, param1);\n"
+            "ld.param.b32 %r5, [retval0];\n}\nmad.wide.u32 %d3, %r0, 4, %d1; st.global.u32 [%d3], %r0;"
+        )
+        y = _numbers()
+        execute(kernel(body, threads=64), (1,), [y, y])
+        assert y.tolist() == list(range(64))
+
     def test_trap_is_a_fault(self):
         with pytest.raises(ptx.Fault) as caught:
             execute(kernel("setp.eq.u32 %p0, %r0, 3;\n@%p0 trap;"), (1,), [_numbers()] * 2)

@@ -261,6 +261,30 @@ def _tf32():
         )
 
 
+def _ue8m0():
+    """Sizes to powers of two: 2^-127 to 2^127, of which the code is the exponent and 127."""
+    powers = [2.0**exponent for exponent in range(-127, 128)]
+    values = [0.0, 2.0**-149, 2.0**-128, 3.4e38, math.inf, math.nan, 1.5, 448.0, 0.3, *powers]
+    values += [np.nextafter(np.float32(power), np.float32(np.inf)) for power in powers]
+    raw = np.array(values, np.float32)
+    for mode in ("rz", "rp"):
+        codes = [_code(float(value), mode) for value in raw]
+        wanted = np.array([code << 8 | other for code, other in zip(codes, codes[::-1])], np.uint16)
+        operation = f"cvt.{mode}.satfinite.ue8m0x2.f32"
+        ROWS.append(Row(operation, f"{operation} %x, %a, %b;", [raw.view(np.uint32), raw[::-1].copy().view(np.uint32)],
+                        [wanted], target="sm_100a", version="8.6"))  # fmt: skip
+
+
+def _code(value, mode):
+    if math.isnan(value):
+        return 255
+    code = 0
+    while code < 254 and Fraction(2) ** (code - 126) <= (value if math.isfinite(value) else 2**128):
+        code += 1
+    exact_one = math.isfinite(value) and Fraction(value) <= Fraction(2) ** (code - 127)
+    return code if mode == "rz" or exact_one else min(code + 1, 254)
+
+
 _FP8 = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
 
 
@@ -322,6 +346,7 @@ _integers_to_integers()
 _to_integral_floats()
 _pairs_of_halves()
 _tf32()
+_ue8m0()
 _fp8()
 
 

@@ -324,6 +324,14 @@ def scale_factors(raw, kind):
     return np.where(raw == 255, np.nan, np.ldexp(f8(1), raw.astype(np.int32) - 127))
 
 
+def to_ue8m0(x, mode):
+    """The exponents of powers of two (u2), by "rz" or "rp" of the size; saturating, and 255 for NaN."""
+    fraction, exponent = np.frexp(np.abs(np.asarray(x).astype(f8)))
+    up = (fraction > 0.5) & (mode == "rp")
+    code = np.where(fraction == 0, 0, np.where(np.isinf(fraction), 254, exponent + 126 + up))
+    return np.where(np.isnan(fraction), 255, np.clip(code, 0, 254)).astype(u2)
+
+
 def product_in_order(left, right):
     """left @ right of float64, from left to right: BLAS adds in an order of the CPU, and rounds once or twice by it."""
     total = left[..., :1] * right[..., :1, :]

@@ -419,8 +419,6 @@ def _barrier(instruction: Instruction) -> Optional[Barrier]:
     modifiers = instruction.modifiers
     if modifiers[0] == "warp":
         return None
-    if instruction.guard:
-        raise instruction.unsupported("under a condition")
     if modifiers[0] == "cluster":
         return Barrier("cluster " + modifiers[1], "cluster", None)
     kind = next((part for part in modifiers if part in ("sync", "arrive")), None)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .atomics import Atomics
+from .bulk_copies import BulkCopies
 from .cancels import Cancels
 from .copies import Copies
 from .errors import Fault
@@ -66,6 +67,7 @@ class Machine:
         self.copies = Copies(self)
         self.mbarriers = MBarriers(self)
         self.tensor_maps = TensorMaps(self)
+        self.bulk_copies = BulkCopies(self)
         self.warpgroups = Warpgroups(self)
         self.tensor_memory = TensorMemory(self)
         self.products = TensorProducts(self)

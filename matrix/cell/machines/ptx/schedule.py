@@ -41,7 +41,7 @@ class Chunk:
         self._arrivals: Dict[Any, _Arrivals] = {}
         self._ended: Mask = None
         self._asked: Dict[int, int] = {}
-        # Phases of barrier.cluster: how often each thread has arrived, and has waited.
+        # Phases of barrier.cluster: how often each thread has arrived, and the one it waits for.
         self._cluster_arrived: Any = None
         self._cluster_waited: Any = None
         self.instructions = 0
@@ -215,7 +215,9 @@ class Chunk:
             self.machine.progress += 1
             self._release_cluster()
             return mask
-        self._cluster_waited += full
+        # A wait is for the last arrival; not every arrival has one.
+        waits = np.maximum(self._cluster_arrived, self._cluster_waited + 1)
+        self._cluster_waited = np.where(full, waits, self._cluster_waited)
         old = self._waiting.get(block)
         self._waiting[block] = full if old is None else old | full
         self._release_cluster()

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Set, Tuple
 
 from .errors import Unsupported
 from .types import is_type, type_of
@@ -70,6 +70,7 @@ class Kernel:
         labels: index of the instruction that a label stands before.
         blocks: (first, end) of each basic block.
         version: of the PTX ISA, such as (8, 4); () where the file has none.
+        of_calls: names of what calls take and return.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Kernel:
     block_at: Dict[int, int] = field(default_factory=dict)
     version: Tuple[int, ...] = ()
     tables: Dict[str, List[str]] = field(default_factory=dict)
+    of_calls: Set[str] = field(default_factory=set)
 
     def label(self, instruction: Instruction, name: str) -> int:
         """The block that `name` means where `instruction` stands; the number of blocks is the end."""
@@ -265,12 +267,18 @@ class _Reader:
             raise Unsupported(text[:60], line, "no instruction")
         negated, guard, opcode, rest = match.groups()
         rest, guard = self._renamed(rest), self._renamed(guard) if guard else None
+        origin = line, self._loc, " ".join(text.split()), tuple(self._scopes)
+        waits = guard and opcode.split(".")[0] in _WAITS
+        if waits:
+            # A barrier begins a block, so the others go round it.
+            self._unique += 1
+            behind = f"$behind{self._unique}"
+            kernel.instructions.append(Instruction("bra", [behind], guard, negated != "!", *origin))
+            kernel.labels[behind, self._scopes[-1]] = len(kernel.instructions) + 1
+            guard, negated = None, None
         kernel.instructions.append(
-            Instruction(
-                opcode, split_operands(rest), guard, negated == "!", line, self._loc,
-                " ".join(text.split()), tuple(self._scopes),
-            )
-        )  # fmt: skip
+            Instruction(opcode, split_operands(rest), guard, negated == "!", *origin)
+        )
 
     def _renamed(self, text: str) -> str:
         if len(self._names) == 1:
@@ -311,7 +319,8 @@ class _Reader:
         if text.startswith((".pragma", ".callprototype", ".alias")):
             return
         if text.startswith(".param") and self._kernel is not None:
-            # An argument of a call, which no lowered call reads.
+            # An argument or a result of a call.
+            self._kernel.of_calls.add(text.split()[-1].partition("[")[0])
             return
         match = re.search(
             r"\.(shared|global|local|const)\b(?:\s*\.align\s+(\d+))?.*?\.(\w+)\s+([%\w$]+)\s*((?:\[\d*\])*)\s*(=.*)?$",

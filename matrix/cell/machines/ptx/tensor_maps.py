@@ -17,7 +17,7 @@ import numpy as np
 from . import floats, memory
 from .atomics import combine
 from .errors import Unsupported
-from .types import BY_BYTES, f4, i8, u1, u4, u8
+from .types import BY_BYTES, f4, i8, u4, u8
 
 BYTES = 128
 # Code of `tensormap.replace.elemtype` -> (name, bytes).
@@ -375,25 +375,3 @@ class TensorMaps:
         words = machine.shared.load(at, source, condition, BYTES // 8, u8)
         for word, value in enumerate(words):
             machine.global_.store(at, target + u8(8 * word), condition, (value,), u8)
-
-    def copy_bytes(self, at, target, source, nbytes, barrier, condition):
-        """cp.async.bulk: bytes of global memory to shared memory, completed on an mbarrier."""
-        machine = self.machine
-        lanes = self._lanes(condition)
-        for number in range(len(lanes[0])):
-            lane = (int(lanes[0][number]), int(lanes[1][number]))
-            thread = tuple(axis[number : number + 1] for axis in lanes)
-            size = int(self._of(nbytes, thread)[0])
-            start, to = self._of(source, thread), self._of(target, thread) & u4(0xFFFFFF)
-            addresses = start + np.arange(size, dtype=u8)
-            machine.global_.check(at, "bulk load", addresses, None, 1, lane)
-            places = to + np.arange(size, dtype=u4)
-            machine.shared.check(at, "bulk copy", places, None, 1, lane)
-            base = machine.shared.base[thread[0], 0]
-            index = base[:, None] + places.astype(i8)[None]
-            signal = base + (self._of(barrier, thread) & u4(0xFFFFFF)).astype(i8)
-            values = memory.read(addresses, 1, u1)[0][None]
-            if machine.watch is not None:
-                machine.watch.copying(machine, at, thread, index, 1, signal // 8)
-            machine.mbarriers.copy(signal, 1, index, values, size)
-            machine.progress += 1

@@ -1,7 +1,7 @@
 """setp, set, selp, slct, testp."""
 
 from ..lowering import lowers
-from ..types import type_of
+from ..types import is_type, type_of
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "lo": "<", "ls": "<=", "hi": ">",
           "hs": ">="}  # fmt: skip
@@ -40,6 +40,9 @@ def _comparison(low, instruction, operator, type_name, a, b):
 def setp(low, instruction):
     """`setp p|q`: on packed halves q is the high half; else it is the negation."""
     modifiers = instruction.modifiers
+    if is_type(modifiers[0]):
+        # ptxas takes the type ahead of the comparison too (setp.u32.eq, from inline assembly).
+        modifiers = [*modifiers[1:], modifiers[0]]
     operator, type_name = modifiers[0], modifiers[-1]
     join = next((part for part in modifiers[1:-1] if part in ("and", "or", "xor")), None)
     for part in modifiers[1:-1]:

@@ -22,6 +22,8 @@ def cvt(low, instruction):
         _pair(low, instruction, to, rounding)
     elif to in _FP8_PAIRS or source in _FP8_PAIRS:
         _fp8(low, instruction, to, source)
+    elif to == "ue8m0x2" and source == "f32":
+        _ue8m0(low, instruction, rounding)
     elif to == "tf32":
         _tf32(low, instruction, rounding)
     else:
@@ -73,6 +75,16 @@ def _fp8(low, instruction, to, source):
     else:
         raise instruction.unsupported()
     low.write(instruction.operands[0], value, "b16")
+
+
+def _ue8m0(low, instruction, rounding):
+    """Two floats to powers of two: the first operand goes to the high byte."""
+    if rounding not in ("rz", "rp") or "satfinite" not in instruction.modifiers:
+        raise instruction.unsupported()
+    high, low_half = (
+        f"floats.to_ue8m0({value}, '{rounding}')" for value in _floats(low, instruction, 2)
+    )
+    low.write(instruction.operands[0], f"(({high} << u2(8)) | {low_half})", "b16")
 
 
 def _tf32(low, instruction, rounding):

@@ -2,7 +2,7 @@
 
 from ..lowering import lowers
 from ..spaces import GENERIC_LOCAL, GENERIC_SHARED
-from ..types import RAW_NAME, type_of, u8
+from ..types import RAW, RAW_NAME, type_of, u8
 
 _SPACES = ("global", "shared", "local", "param", "const")
 # None of these changes the loaded or stored data here.
@@ -74,6 +74,10 @@ def ld(low, instruction):
     bare = f"{kind if kind == 's' else 'b'}{bits}"
     view = f".view(i{bits // 8})" if kind == "s" else ""
     held = space == "param" and instruction.operands[1].strip()[1:].lstrip().startswith("%")
+    if space == "param" and _is_result(low, instruction):
+        for destination in destinations:
+            low.write(destination, low.constant(0, RAW[bits]), bare)
+        return
     if space == "param" and not held:
         base, offset = _parameter(low, instruction)
         for place, destination in enumerate(destinations):
@@ -96,6 +100,15 @@ def ld(low, instruction):
     for place, destination in enumerate(destinations):
         if destination != "_":
             low.write(destination, f"{values}[{place}]{view}", bare)
+
+
+def _is_result(low, instruction):
+    """Whether this reads the result of a call; the only call that goes on is vprintf's, whose result nobody needs."""
+    name = instruction.operands[1].strip()[1:-1].partition("+")[0].strip()
+    return (
+        name not in {parameter.name for parameter in low.kernel.parameters}
+        and name in low.kernel.of_calls
+    )
 
 
 def _parameter(low, instruction):

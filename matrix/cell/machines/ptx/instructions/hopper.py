@@ -144,12 +144,11 @@ def bulk(low, instruction):
     reduces = modifiers[0] == "reduce"
     loads = any(part.startswith("mbarrier") for part in modifiers)
     if "tensor" not in modifiers:
-        if not loads or "multicast::cluster" in modifiers or "global" not in modifiers:
-            raise instruction.unsupported()
-        target, source, nbytes, barrier = operands
-        low.emit(
-            f"S.tensor_maps.copy_bytes({at}, {low.address(target, 32)}, {low.address(source)}, "
-            f"{low.read(nbytes, 'u32')}, {low.address(barrier, 32)}, {condition})"
+        _bytes(
+            low,
+            instruction,
+            [part for part in modifiers if part not in ("async", "bulk")],
+            operands,
         )
         return
     if (
@@ -180,6 +179,31 @@ def bulk(low, instruction):
     low.emit(
         f"S.tensor_maps.store({at}, {low.address(operands[1], 32)}, {tensor}, {coordinates}, {operation!r}, "
         f"{condition})"
+    )
+
+
+_MBARRIER = "mbarrier::complete_tx::bytes"
+
+
+def _bytes(low, instruction, modifiers, operands):
+    """The forms of cp.async.bulk without a tensor map."""
+    at, condition = instruction.index, low.condition
+    target, source, nbytes, *barrier = operands
+    nbytes = low.read(nbytes, "u32")
+    if modifiers in (
+        ["shared::cluster", "global", _MBARRIER],
+        ["shared::cta", "global", _MBARRIER],
+    ):
+        call, places = "load", (low.address(target, 32), low.address(source))
+    elif modifiers == ["shared::cluster", "shared::cta", _MBARRIER]:
+        call, places = "send", (low.address(target, 32), low.address(source, 32))
+    elif modifiers == ["global", "shared::cta", "bulk_group"]:
+        call, places = "store", (low.address(target), low.address(source, 32))
+    else:
+        raise instruction.unsupported()
+    more = [low.address(barrier[0], 32)] if barrier else []
+    low.emit(
+        f"S.bulk_copies.{call}({', '.join([str(at), *places, nbytes, *more, str(condition)])})"
     )
 
 
