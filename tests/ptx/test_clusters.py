@@ -125,7 +125,7 @@ _ARRIVE, _WAIT = "barrier.cluster.arrive.relaxed.aligned;\n", "barrier.cluster.w
 
 
 def _arrivals(body):
-    """The number of the pair's threads that come to the end; %p3 is the first half of a CTA's threads, %p4 the other."""
+    """The number of the pair's threads that come to the end; %p3: the first half of a CTA's threads, %p4: the other."""
     got = np.zeros((2, 128), np.uint32)
     body = (
         "ld.param.u64 %d1, [p1]; setp.lt.u32 %p3, %r0, 64; setp.ge.u32 %p4, %r0, 64;\n" + body
