@@ -162,6 +162,16 @@ def test_what_a_cut_off_run_did_not_reach_is_not_gone(crosswarp, stored, make_re
     assert "Unknown (1 cell)" in out and "gone" not in out and "did not come to them" in out
 
 
+def test_only_cells_that_both_sides_have_are_the_same(crosswarp, stored, make_record):
+    """3.6.0 twice said 433 of the 425 cells that both runs had."""
+    cells = [make_record(), make_record(case="lacked", outcome="unsupported")]
+    stored(*cells, make_record(case="lacked-there", outcome="unsupported"))
+    stored(*cells, make_record(case="lacked-here", outcome="unsupported"))
+    _, out, _ = crosswarp("diff", "1", "2", "--format", "json")
+    assert json.loads(out)["counts"] == {"same": 1}
+    assert "among 1 cells that both have" in crosswarp("diff", "1", "2")[1]
+
+
 def test_groups_are_root_causes(crosswarp, stored, make_record):
     red = {"outcome": "crash", "fingerprint": "one"}
     kernels = ("a", "b", "c")

@@ -137,6 +137,11 @@ class Pair(NamedTuple):
         assert record is not None
         return record
 
+    @property
+    def sides(self) -> int:
+        """How many of the two have this cell: one that is unsupported counts as absent."""
+        return sum(_shows(record) != "absent" for record in (self.before, self.after))
+
 
 def compare(
     before: Record | None,

@@ -152,11 +152,12 @@ def grouped(
     reproducers: Collection[str],
 ) -> Diff:
     """Groups the differences by root cause. Kernels in `reproducers` count only as passing or failing, not by their
-    resources: they show a known issue, and their speed does not matter."""
+    resources: they show a known issue, and their speed does not matter. A cell that neither side has is left out."""
     counted = [
         pair
         for pair in pairs
-        if pair.comparison.outcome in _OF_REPRODUCERS or pair.record.kernel not in reproducers
+        if pair.sides
+        and (pair.comparison.outcome in _OF_REPRODUCERS or pair.record.kernel not in reproducers)
     ]
     return Diff(before, after, counted, groups(counted, verdicts, after.whose or before.whose))
 

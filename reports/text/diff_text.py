@@ -367,7 +367,7 @@ def _last_line(diff: Diff) -> str:
     worse = sum(diff.counts.get(outcome, 0) for outcome in WORSE)
     if worse:
         return f"Worse: {worse} cells (exit 1)."
-    compared = sum(1 for pair in diff.pairs if pair.before and pair.after)
+    compared = sum(pair.sides == 2 for pair in diff.pairs)
     return f"Nothing regressed among {compared} cells that both have."
 
 
