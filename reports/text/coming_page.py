@@ -50,7 +50,7 @@ def compared(
 
 def _page(coming: Coming, against: Diff) -> str:
     targets = sorted({pair.record.target for pair in against.pairs})
-    both = sum(1 for pair in against.pairs if pair.before and pair.after)
+    both = sum(pair.sides == 2 for pair in against.pairs)
     distribution, _, version = coming.build.rpartition("-")
     parts = [
         "# What is coming",
