@@ -109,8 +109,9 @@ CORPUS = {
     "python": "x\nimport os; os.abort()\n\"\"\"\n'''\n\\",
     "surrogates": "\ud800 \udcff a\udfff",
     "not characters": "\ufffe \uffff \U0010ffff \ue000",
-    "huge word": "w" * 300_000,
-    "huge": "several words and \x1b[31m " * 10_000,
+    # Longer than what GitHub takes of a comment, and than what is cut for it.
+    "huge word": "w" * 70_000,
+    "huge": "several words and \x1b[31m " * 3_000,
     "combining": "a" + "\u0301" * 500,
     "blank": "   \t  ",
     "number": "1e999",

@@ -172,6 +172,7 @@ def test_all_green_is_exit_0_in_both_modes_of_each_column(run, library):
         library({"test/test_a.py": text}),
         modes=("bare", "shimmed"),
         ids=("triton-3.2.0", "triton-3.9.0"),
+        jobs=1,
     )
     assert result.exit_code == 0
     assert set(found) == {(mode, "test_a::test_one", "-") for mode in ("bare", "shimmed")}
@@ -463,11 +464,11 @@ def test_shards_of_a_sample_merge_into_the_whole_run(run, library, fake_run, tmp
         {"tests/test_a.py": DEALT, "tests/test_b.py": "import no_such_module\n"}, "sample = 5\n"
     )
     fake_run.database = tmp_path / "whole.db"
-    whole, found = run(folder)
+    whole, found = run(folder, jobs=1)
     parts_of = []
     for number in (1, 2):
         fake_run.database = tmp_path / f"part{number}.db"
-        _, mine = run(folder, shard=(number, 2))
+        _, mine = run(folder, shard=(number, 2), jobs=1)
         assert ("bare", "test_b", "import") in mine and 1 < len(mine) < len(found)
         parts_of.append(fake_run.database)
     merged = merge(parts_of, tmp_path / "merged.db")
@@ -493,7 +494,7 @@ def test_shards_of_other_cases_are_no_parts_of_one_run(run, library, fake_run, t
     for number, cases in ((1, '["*many*"]'), (2, '["*red*"]')):
         folder = library({"tests/test_a.py": DEALT}, f"cases = {cases}\n")
         fake_run.database = tmp_path / f"part{number}.db"
-        run(folder, shard=(number, 2))
+        run(folder, shard=(number, 2), jobs=1)
         made.append(fake_run.database)
     with pytest.raises(UsageError, match="not parts of one run: library"):
         merge(made, tmp_path / "merged.db")
