@@ -26,6 +26,10 @@ def pytest_configure(config):
         "markers",
         "both_ends: the test takes long, or is about processes, pytest or torch, so CI leaves it out between the ends",
     )
+    config.addinivalue_line(
+        "markers",
+        "one_release: the test asks nothing of a release, so CI runs it on the oldest, whose torch is imported soonest",
+    )
 
 
 def pytest_collection_modifyitems(config, items):

@@ -74,6 +74,7 @@ def test_nothing_is_wrong_with_a_column(report):
     assert problems == [] and report["exit_code"] == 0
 
 
+@pytest.mark.one_release
 def test_text_and_json_from_the_command(tmp_path):
     done = crosswarp("doctor", tmp_path=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -107,6 +108,7 @@ def test_run_installs_before_the_script_imports_triton(tmp_path):
     assert (done.returncode, done.stdout) == (7, f"{wanted} ['--lr', '1']\n"), done.stderr
 
 
+@pytest.mark.one_release
 def test_run_under_a_launcher_of_processes(tmp_path):
     """What the help text says of torchrun."""
     (tmp_path / "train.py").write_text(

@@ -39,6 +39,7 @@ def bits():
     }
 
 
+@pytest.mark.both_ends
 def test_an_older_processor_makes_the_same_inputs():
     environment = {name: value for name, value in os.environ.items() if name not in OLDER}
     usual, older = (

@@ -10,6 +10,8 @@ from crosswarp.matrix.cell.estimate import encodings, machine_code
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
+pytestmark = pytest.mark.both_ends
+
 CHIPS = {"sm_80": targets.SM_80, "sm_90": targets.SM_90}
 # Chip -> its kernels, which each test reads and none changes.
 COMPILED = {}

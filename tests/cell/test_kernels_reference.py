@@ -11,7 +11,7 @@ import crosswarp.kernels
 from crosswarp.kernels import SUITE
 from crosswarp.kernels.case import DTYPES, FEATURES, LANES
 
-pytestmark = pytest.mark.both_ends
+pytestmark = pytest.mark.one_release
 
 F = torch.nn.functional
 # The gradient of the decays where a single token has no state before it to decay: its error is judged as it is.

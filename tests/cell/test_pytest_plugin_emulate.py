@@ -20,7 +20,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def computed(run):
-    return run(NUMBERS, *WAY, "-k", "not hours", "-n2")
+    return run(NUMBERS, *WAY, "-k", "not hours", "-n1")
 
 
 def test_what_becomes_of_each_test(computed):

@@ -66,6 +66,7 @@ def planned(tmp_path, suite, lane, **changes):
     return items, [json.loads(line) for line in lines]
 
 
+@pytest.mark.one_release
 @pytest.mark.parametrize("lane", ["compile", "interpret"])
 def test_each_costs_itself_alone(tmp_path, suite, lane, monkeypatch):
     monkeypatch.setattr(plan, "targets", lambda *a: {"sm_90": ""})
@@ -128,6 +129,7 @@ def test_what_the_host_names_is_planned_and_no_module_asked(tmp_path, suite, mon
     assert [(event["event"], event["planned"]) for event in events] == [("session", 9)]
 
 
+@pytest.mark.one_release
 @pytest.mark.parametrize("ill", ["leaves", "raises", "is malformed"])
 def test_of_our_own_kernels_asked_together_one_that_is_ill_costs_itself_alone(
     tmp_path, monkeypatch, ill
