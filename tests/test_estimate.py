@@ -120,6 +120,26 @@ def test_sectors_take_the_unit_of_loads_and_the_l2():
     assert scattered["l2"] == pytest.approx(8 * coalesced["l2"], rel=0.02)
 
 
+def test_beside_much_shared_memory_the_l1_has_little_room_for_spills():
+    """Triton's loader asks for the least L1 from 48 KiB on: 28 KiB on sm_90, however little of the rest is used."""
+    blocks = code(1, row("LDL R2, [R1]", write=0), row("BAR.SYNC", waits=1), row("EXIT"))
+    spilled = counted((4, ("bar.sync", 1)))
+
+    def far(shared, stack):
+        made = launched(shared=shared, stack=stack, registers=255)
+        waited = estimate.estimated(blocks, spilled, made, chip())["waits"]["local loads"][0]
+        return waited > chip().rates.to_l1
+
+    # Of four warps: 28 KiB are 224 bytes a thread.
+    kib = 1024
+    assert [far(shared, 232) for shared in (48 * kib, 48 * kib + 16, 96 * kib)] == [
+        False,
+        True,
+        True,
+    ]
+    assert not far(96 * kib, 224) and not far(0, 1024)
+
+
 def test_spills_are_counted_by_the_flow():
     blocks = code(
         1, row("STL [R1], R2"), row("LDL R2, [R1]", write=0), row("BAR.SYNC", waits=1), row("EXIT")

@@ -22,6 +22,8 @@ MOST_WAITS = 10
 SCHEDULERS = 4
 # From sm_80 on the system takes 1 KiB of shared memory in each block.
 _RESERVED = 1024
+# For more than so many bytes of it Triton's loader asks for as little L1 as there is (CU_FUNC_CACHE_PREFER_SHARED).
+_WITHOUT_PREFERENCE = 48 * 1024
 _SECTOR = 32
 _L2_BYTES_A_CYCLE = 64.0
 # Which accesses of the emulator a machine instruction is one of.
@@ -81,7 +83,7 @@ def estimated(
     together = min(resident, per_multiprocessor)
     # Local memory that does not fit the L1 beside the shared memory comes from the L2.
     frames = launched.stack * 32 * warps * together
-    far = frames > rates.l1_size - (launched.shared + _RESERVED) * together
+    far = frames > rates.l1_size - _cut_from_l1(launched, chip, together)
     alone = warp.Warp(chip, wavefronts, cold, far)
     path, waits = warp.alone(alone, blocks, executions)
     units, local, instructions = _units(blocks, executions, wavefronts, warps, chip)
@@ -152,6 +154,13 @@ def _wavefronts(blocks: List[Block], counted: Mapping[str, Any]) -> Dict[int, fl
                     4.0 if "128" in instruction.op else 2.0 if "64" in instruction.op else 1.0
                 )
     return ways
+
+
+def _cut_from_l1(launched: Launched, chip: Chip, together: int) -> int:
+    """Bytes of shared memory of a multiprocessor."""
+    if launched.shared > _WITHOUT_PREFERENCE:
+        return chip.shared
+    return (launched.shared + _RESERVED) * together
 
 
 def _resident(launched: Launched, chip: Chip) -> int:
