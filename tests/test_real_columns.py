@@ -413,7 +413,7 @@ def test_a_librarys_own_tests_beside_a_column(tmp_path):
     )
     store = tmp_path / "store.db"
     done = crosswarp(
-        "test", str(library), "--columns", "triton-3.2.0", "--modes", "bare", "--work", str(WORK), "--jobs", "2",
+        "test", str(library), "--columns", "triton-3.2.0", "--modes", "bare", "--work", str(WORK), "--jobs", "1",
         "--cases", "test_ops::test_scale,test_ops::test_no_launch,test_failures::test_limit", store=store,
     )  # fmt: skip
     assert done.returncode == 1, done.stdout + done.stderr
@@ -522,7 +522,7 @@ def test_the_language_table_is_what_these_columns_hold():
         "libdevice.tan*",
         "launch.num_ctas",
     )
-    columns = ",".join((*COLUMNS, NEWEST))
+    columns = f"{COLUMNS[0]},{NEWEST}"
     command = [
         sys.executable,
         "-m",
@@ -536,7 +536,7 @@ def test_the_language_table_is_what_these_columns_hold():
         [*command, "--work", str(WORK)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "As the table says: 2.3.1, 3.2.0, 3.9.0." in done.stdout
+    assert "As the table says: 2.3.1, 3.9.0." in done.stdout
 
 
 def test_a_file_of_kernels_is_checked_on_both(tmp_path):

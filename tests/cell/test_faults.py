@@ -1,7 +1,7 @@
 """Whatever a function of a fix does, a launch gives what Triton gives by itself, with one warning.
 
-The functions are found in the records and at the seams, so that those of a new fix are among them. Each raises, and
-returns nonsense; one of each kind hangs for two seconds first, and with CROSSWARP_FAULTS=all each does.
+The functions are found in the records and at the seams, so that those of a new fix are among them. Each raises; one of
+each name returns nonsense and one hangs for two seconds, and with CROSSWARP_FAULTS=all each does.
 """
 
 import importlib
@@ -68,15 +68,15 @@ class Faults:
 
 # One entry for each time that a function hung.
 slept = []
-_hung = set()
+_tried = set()
 
 
 def kinds_of(function):
-    """kind -> fault for a function of this name; to hang takes long, so that of each name one does."""
-    kinds = {"raises": Faults.raises, "nonsense": Faults.nonsense}
-    if os.environ.get("CROSSWARP_FAULTS") == "all" or function not in _hung:
-        kinds["hangs"] = Faults.hangs
-    _hung.add(function)
+    """kind -> fault for a function of this name. Who calls it is the same for each fix: of each name one does all."""
+    kinds = {"raises": Faults.raises}
+    if os.environ.get("CROSSWARP_FAULTS") == "all" or function not in _tried:
+        kinds.update(nonsense=Faults.nonsense, hangs=Faults.hangs)
+    _tried.add(function)
     return kinds
 
 

@@ -94,15 +94,28 @@ def test_the_summary_never_says_passed(compiled):
     assert f"Triton {triton.__version__}" in compiled.text
 
 
-def test_what_tests_ask_of_torch_cuda(run):
-    done = run(str(LIBRARY / "tests" / "test_device.py"))
-    assert done.code == 0, done.text
-    found = done.outcomes()
+@pytest.fixture(scope="module")
+def asking(run, tmp_path_factory):
+    """What asks of torch.cuda, and what numbers steer."""
+    # Here it lies in a folder called tests, where each of its own files would count as one of its tests.
+    library = tmp_path_factory.mktemp("asking") / "a_library"
+    shutil.copytree(LIBRARY, library)
+    tests = [str(library / "tests" / name) for name in ("test_device.py", "test_steering.py")]
+    return run(*tests, library=library)
+
+
+def outcomes_of(done, file):
+    lines = {name: line for name, line in done.lines.items() if file in line["test"]}
+    return {name: line["outcome"] for name, line in lines.items()}
+
+
+def test_what_tests_ask_of_torch_cuda(asking):
+    found = outcomes_of(asking, "test_device.py")
     fused = found.pop("test_what_only_a_gpu_has")
     # Breakpoint: torch knows the shapes of its fused attention from 2.5 on.
     assert fused == (LAUNCH if in_window(">=2.5", torch.__version__) else "not applicable")
     assert set(found.values()) <= {LAUNCH, "no launch", "skipped"}
-    has_launched = [name for name, line in done.lines.items() if line["launches"]]
+    has_launched = [name for name, line in asking.lines.items() if line["launches"]]
     for name in (
         "test_registered_operators[both]",
         "test_streams_and_events",
@@ -110,7 +123,7 @@ def test_what_tests_ask_of_torch_cuda(run):
     ):
         assert name in has_launched
     # Two configurations of each autotuner, every launch once in a benchmark: no more than were asked for.
-    assert done.lines["test_factories[cuda]"]["launches"] == 12
+    assert asking.lines["test_factories[cuda]"]["launches"] == 12
 
 
 @pytest.mark.one_release
@@ -130,12 +143,8 @@ def test_what_one_child_imported_of_torch_the_next_has(run, tmp_path):
     assert done.outcomes() == {"test_first": "no launch", "test_second": "no launch"}, done.text
 
 
-def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(run, tmp_path):
-    # Here it lies in a folder called tests, where each of its own files would count as one of its tests.
-    library = tmp_path / "a_library"
-    shutil.copytree(LIBRARY, library)
-    done = run(str(library / "tests" / "test_steering.py"), library=library)
-    found = done.outcomes()
+def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(asking):
+    found = outcomes_of(asking, "test_steering.py")
     reds = {name for name, outcome in found.items() if outcome == "red"}
     # The compiler, a name that is not there, numbers that torch did compute, and what the test alone has read.
     assert reds == {
@@ -147,10 +156,11 @@ def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(run, tmp_pa
     assert found["test_green_all_the_same"] == LAUNCH
     rest = {name: found[name] for name in found.keys() - reds - {"test_green_all_the_same"}}
     assert len(rest) == 6 and set(rest.values()) == {"not applicable"}, rest
-    why = done.lines["test_refused"]["why"]
+    why = asking.lines["test_refused"]["why"]
     assert "depends on numbers: Tensor.__bool__ in refuses (small_ops.steered:" in why
     assert "small_ops wants positive numbers" in why
-    assert "6 not applicable" in done.text
+    more = list(outcomes_of(asking, "test_device.py").values()).count("not applicable")
+    assert f"{6 + more} not applicable" in asking.text
 
 
 @pytest.mark.one_release

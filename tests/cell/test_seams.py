@@ -127,6 +127,7 @@ def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork, impor
     assert several == []
 
 
+@pytest.mark.both_ends
 def test_what_is_asked_of_compiled_kernels_is_imported_when_one_is_compiled():
     """Its modules and the pipeline are a third of what installing would cost."""
     code = """
@@ -149,6 +150,7 @@ def test_what_is_asked_of_compiled_kernels_is_imported_when_one_is_compiled():
     assert ran.stdout.splitlines()[-1] == "[False, False] [True, True] {}"
 
 
+@pytest.mark.both_ends
 def test_installing_imports_none_of_what_takes_long():
     """Measured: each takes as long as a third of all else that installing does, or longer."""
     code = """
