@@ -2,6 +2,7 @@
 
     python tests/proofs/performance_against_device.py              # the table, from the estimates that are kept here
     python tests/proofs/performance_against_device.py --misses     # and every pair that it gets wrong
+    python tests/proofs/performance_against_device.py --pairs CSV   # of the pairs of a file, such as those kept back
     python tests/proofs/performance_against_device.py --estimate CAPTURES   # makes those estimates anew
     python tests/proofs/performance_against_device.py --estimate CAPTURES --timings TIMINGS   # with other times
 
@@ -17,6 +18,7 @@ than 3 %.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import sys
@@ -122,12 +124,24 @@ def counts(found: Sequence[Pair]) -> Counts:
     )
 
 
-def table(found: Sequence[Pair]) -> list[tuple[str, ...]]:
+def table(found: Sequence[Pair], titles: Mapping[str, str] = SETS) -> list[tuple[str, ...]]:
     rows = [HEAD]
-    for which, title in SETS.items():
+    for which, title in titles.items():
         of = [pair for pair in found if pair.of == which]
         rows.append((title, *map(str, counts(of))))
     return [*rows, ("all", *map(str, counts(found)))]
+
+
+def of_file(path: Path) -> tuple[list[Pair], dict[str, str]]:
+    """Pairs of releases that were predicted when they were timed, and the titles of their sets."""
+    lines = (line for line in path.read_text("utf-8").splitlines() if not line.startswith("#"))
+    made = []
+    for row in csv.DictReader(lines):
+        of = f"{row.get('set') or 'suite'}, {row['before']} > {row['after']}"
+        measured = float(row["us_after"]) / float(row["us_before"])
+        name = f"{row['kernel']}/{row['case']}, {row['before']} > {row['after']}"
+        made.append(Pair(of, name, measured, float(row["predicted"]), ()))
+    return made, {pair.of: pair.of for pair in made}
 
 
 def kept() -> list[dict[str, Any]]:
@@ -240,6 +254,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--estimate", type=Path, metavar="CAPTURES")
     parser.add_argument("--timings", type=Path, metavar="TIMINGS")
     parser.add_argument("--misses", action="store_true")
+    parser.add_argument("--pairs", type=Path, metavar="CSV")
     options = parser.parse_args(argv)
     if options.estimate:
         times = timed(options.timings) if options.timings else kept()
@@ -247,8 +262,8 @@ def main(argv: Sequence[str]) -> int:
         KEPT.write_text(
             json.dumps(rows, separators=(",", ":")).replace('{"set"', '\n{"set"') + "\n"
         )
-    found = list(pairs(kept()))
-    for row in table(found):
+    found, titles = of_file(options.pairs) if options.pairs else (list(pairs(kept())), SETS)
+    for row in table(found, titles):
         print(f"{row[0]:<36}" + "".join(f"{cell:>12}" for cell in row[1:]))
     if options.misses:
         for pair in found:
