@@ -384,6 +384,31 @@ def test_without_tests_no_test_is_the_next_step(checkout, command, tests):
     assert "crosswarp check lib/k.py" in out and "Next: crosswarp lint" in out
 
 
+def test_what_is_imported_and_only_a_requirements_file_names_is_needed(checkout, command):
+    setup = "from setuptools import setup\nsetup(name='lib', install_requires=['einops', 'triton>=3.3'])\n"
+    files = {
+        "setup.py": setup, "requirements.txt": "pyyaml==6.0.1\nboto3==1.0\neinops==0.6\ntriton==3.2.0\n",
+        "tests/test_a.py": "import yaml, einops\n" + KERNEL_TEST,
+    }  # fmt: skip
+    folder = checkout(files)
+    _, out, _ = command("init", str(folder))
+    assert settings.load(folder).settings.requires == ("einops", "pyyaml") and "yaml (" not in out
+
+
+def test_tests_that_cannot_launch_a_kernel_are_no_next_step(checkout, command):
+    pytests = {"pytest.ini": "[pytest]\ntestpaths = tests/names\n"}
+    tests = {
+        "tests/names/test_a.py": "import json, lib\ndef test_a(): pass\n",
+        "lib/__init__.py": "",
+    }
+    _, out, _ = command("init", str(checkout({**pytests, **tests})))
+    assert "launch no kernel. Next: name others with `tests` in that file" in out
+    # Through the library they may launch one.
+    through = {**pytests, **tests, "lib/__init__.py": "import torch\n"}
+    _, out, _ = command("init", str(checkout(through, name="other")))
+    assert "launch no kernel" not in out and "Next: crosswarp test" in out
+
+
 def test_the_next_step_names_a_release_that_the_metadata_allows(checkout, command):
     setup = "from setuptools import setup\nsetup(name='lib', install_requires=['triton>=3.3,{}'])\n"
     tests = {"tests/test_a.py": KERNEL_TEST}

@@ -166,6 +166,26 @@ def test_every_end_of_a_test_is_a_cell(run, library, fake_run):
         assert store.run(1).plan["library"]["name"] == "made_up"
 
 
+def test_a_conftest_that_expects_one_process_does_not_end_the_run(run, library, fake_run):
+    # As FlagGems' does: xdist's controller sees reports of tests that it never began.
+    conftest = (
+        "began = {}\n"
+        "def pytest_runtest_setup(item):\n    began[item.nodeid] = None\n"
+        "def pytest_runtest_logreport(report):\n    began[report.nodeid]\n"
+    )
+    text = "import fake_way\ndef test_one():\n    fake_way.launch()\ndef test_two():\n    fake_way.launch()\n"
+    result, found = run(library({"tests/conftest.py": conftest, "tests/test_a.py": text}))
+    assert result.exit_code == 0, [(r.outcome, r.message) for r in found.values()]
+    assert {record.outcome for record in found.values()} == {"pass"} and len(found) == 2
+
+
+def test_tests_that_launch_nothing_end_with_what_to_name(run, library, fake_run):
+    result, _ = run(library({"tests/test_a.py": "def test_one(): pass\n"}))
+    assert result.exit_code == 2
+    (note,) = fake_run.notes()
+    assert "None of these tests launched a kernel" in note and "`tests`" in note
+
+
 def test_all_green_is_exit_0_in_both_modes_of_each_column(run, library):
     text = "import fake_way\ndef test_one():\n    fake_way.launch()\n"
     result, found = run(

@@ -149,6 +149,17 @@ TEN = {
         "CompilationError: store() got an unexpected keyword argument 'boundary_check'"},
         "Triton: known issue triton-10833 (https://github.com/triton-lang/triton/pull/10833)",
     ),
+    "package that fails in its import": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "AttributeError", "fingerprint":
+        "AttributeError: attribute '__dict__' of 'type' objects is not writable", "message":
+        "tests/test_a.py:1: in <module>\n    import lib\n../beside/requires-25ebf8ccb780bd64/tilelang/__init__.py:133: "
+        "in <module>\n../beside/requires-25ebf8ccb780bd64/tvm_ffi/registry.py:403: in _add\nE   AttributeError: a"},
+        "your environment: tilelang fails while it is imported",
+    ),
+    "test that takes long": (
+        "3.9.0", {"kernel": "test_a::test_b", "outcome": "timeout", "reason": "longer than 120 s", "fingerprint":
+        "timeout"}, "your environment: the test, with what it compiles, takes longer than its time",
+    ),
     "constant given twice": (
         "3.9.0", {"outcome": "api-error", "phase": "bind", "reason": "TypeError", "fingerprint":
         "TypeError: triton.JITFunction.run() got multiple values for keyword argument 'BLOCK'"},

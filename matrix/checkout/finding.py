@@ -36,6 +36,7 @@ class Found:
         tests: how many test functions there are.
         columns: the releases of Triton that its metadata allows, oldest first.
         kernels: where there are none, the files with kernels.
+        idle: whether the tests import neither torch nor Triton, themselves or through the library.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Found:
     tests: int = 0
     columns: list[str] = field(default_factory=list)
     kernels: list[str] = field(default_factory=list)
+    idle: bool = False
 
 
 def find(folder: Path, table: Sequence[Column]) -> Found:
@@ -134,6 +136,7 @@ def _with_kernels(folder: Path) -> Iterator[str]:
 def _requires(folder: Path, declared: Declared, tests: Sequence[str], facts: Found) -> None:
     imports = Imports(folder, files_of(folder, tests))
     imported = {name.lower() for name in imports.all}
+    facts.idle = bool(facts.tests) and imported.isdisjoint(("torch", "triton"))
     requirements: dict[str, str] = {}
     passed: list[str] = []
     for wish in declared.wishes:
@@ -147,9 +150,14 @@ def _requires(folder: Path, declared: Declared, tests: Sequence[str], facts: Fou
             requirements.setdefault(wish.name, _plain(wish))
         elif _TESTING.search(wish.extra):
             passed.append(wish.name)
+    names = {_module(name) for name in (*requirements, *_THERE)}
+    # A file for developers pins what nobody else must have: what is imported is taken, in any release.
+    for name in metadata.listed(folder):
+        if _module(name) not in names and _module(name) in map(str.lower, imports.of_others):
+            requirements[name] = name
+            names.add(_module(name))
     facts.values["requires"] = list(requirements.values())
     facts.notes.append(f"It needs {', '.join(requirements) or 'nothing'} besides Triton and torch.")
-    names = {_module(name) for name in (*requirements, *_THERE)}
     for who, modules in (("tests", imports.by_tests), ("library", imports.by_library)):
         unknown = [
             f"{name} ({place})"

@@ -157,6 +157,11 @@ def with_mentions(folder: Path) -> Declared:
     return Declared(declarations.name, (*declarations.wishes, *mentions))
 
 
+def listed(folder: Path) -> list[str]:
+    """The packages that requirements files in a checkout name, whatever its metadata says."""
+    return list(dict.fromkeys(wish.name for wish in _of_files(folder, alone=True)))
+
+
 def above(path: Path) -> Declared:
     """Returns the declarations of the nearest folder, from `path` upwards, that has any about Triton or torch.
 

@@ -31,6 +31,8 @@ _GONE = re.compile(
 )
 # Launch options of every release.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas")
+# A line of pytest's traceback in a package that was installed for a library, in the folder that beside.py names.
+_IN_REQUIRED = re.compile(r"(?m)^\S*/requires-[0-9a-f]{16}/(\w+)\S*:\d+: in ")
 _OF_ANOTHER = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _STATIC_ASSERT = re.compile(r"CompileTimeAssertionFailure\W*([^\n]*)")
@@ -162,6 +164,11 @@ def _unknown(record: Record, text: str) -> Fault:
             "your kernel",
             f"it uses what NVIDIA's GPUs alone have: leave it out for {record.target}",
         )
+    if record.phase == "import" and (required := _IN_REQUIRED.search(record.message)) is not None:
+        return Fault(
+            "your environment",
+            f"{required[1]} fails while it is imported: name another release of it in `requires`",
+        )
     if (gone := _GONE.search(text)) is not None:
         what = next(filter(None, gone.groups()), "it")
         if gone["option"] and what.lower() in _OPTIONS:
@@ -196,6 +203,12 @@ def _unknown(record: Record, text: str) -> Fault:
         return Fault(
             "your host code",
             f"it takes too long {where}: look for a loop without an end, or raise --time-limit",
+        )
+    if record.outcome == "timeout" and "::" in record.kernel:
+        # A library's test: its own work counts as well, and that of other programs on the machine.
+        return Fault(
+            "your environment",
+            "the test, with what it compiles, takes longer than its time: raise time-limit, or leave it out",
         )
     if record.outcome == "timeout" and record.lane == "compile":
         return Fault(

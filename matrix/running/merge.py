@@ -20,7 +20,7 @@ from crosswarp.matrix.results import owned
 from crosswarp.matrix.results.described import SELECTION
 from crosswarp.matrix.results.record import LANES, MODES, Record
 from crosswarp.matrix.results.store import Environment, Note, Run, Store
-from crosswarp.matrix.running import jobs, run, unchanged
+from crosswarp.matrix.running import jobs, plan, run, unchanged
 
 INCOMPLETE = "incomplete"
 _WHOLE = (1, 1)
@@ -96,7 +96,7 @@ def merge(
         problems=any(note.kind == "problem" for note in notes),
     )
     if code == EXIT_USAGE:
-        notes.append(Note("", "problem", run.NOTHING_RAN))
+        notes.append(Note("", "problem", plan.Work.NOTHING_RAN))
     with Store(into) as store, store.together():
         before = store.runs()
         merged = store.begin(argv, _plan(parts, columns), min(p.run.started for p in parts))

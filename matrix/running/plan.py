@@ -61,6 +61,10 @@ class Work:
     MODULE: ClassVar[str]
     # Whether a lane begins once for each target and mode, and not once as a whole.
     BY_PART: ClassVar[bool] = False
+    # The next step where every case was unsupported.
+    NOTHING_RAN: ClassVar[str] = (
+        "No case ran: the chosen kernels have none for these lanes. Choose others."
+    )
 
     def argv(self, python: Path, spec: Path) -> list[str]:
         """The command line of the process that runs it in a column."""

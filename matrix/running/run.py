@@ -43,7 +43,6 @@ from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.running.signals import StopRequested
 
 _ENDED = object()
-NOTHING_RAN = "No case ran: the chosen kernels have none for these lanes. Choose others."
 
 
 class Prepare(Protocol):
@@ -402,6 +401,6 @@ class Runner:
                 code = EXIT_EXPECTED
                 self._progress.say("This shard has no case that runs.")
             elif not any(cell.outcome == "not-run" and cell.message for cell in records):
-                self._recording.problem("", NOTHING_RAN)
+                self._recording.problem("", self.plan.work.NOTHING_RAN)
         self._store.finish(self._run, "finished", code)
         return Result(self._run, code, verdict)

@@ -40,6 +40,10 @@ class LibraryTests(Work):
     MODULE = "crosswarp.matrix.cell.kinds.library_tests"
     # A target without any answer would pass for one that was not requested.
     BY_PART = True
+    NOTHING_RAN = (
+        "None of these tests launched a kernel, so they say nothing of Triton. Name others with `tests` in the "
+        "settings or with --cases, or take more with --sample."
+    )
 
     root: Path
     declared: Declared

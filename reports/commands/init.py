@@ -69,6 +69,11 @@ def _next(facts: Finding, options: argparse.Namespace) -> str:
         return (
             f"There are no tests for `crosswarp test` to run. Next: crosswarp lint{where}{checked}"
         )
+    if facts.idle:
+        return (
+            "These tests import neither torch nor Triton, so they launch no kernel. Next: name others with `tests` in "
+            "that file, then crosswarp test --triton newest"
+        )
     if not facts.columns:
         return "So crosswarp test has no column yet. Next: crosswarp test --triton newest"
     cost = costs.load().environment.megabytes / 1000

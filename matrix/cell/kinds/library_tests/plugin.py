@@ -22,6 +22,7 @@ from . import judging, names
 from .parts import PART_ENV, Part
 
 NAME = "crosswarp-cells"
+_CONFTEST = "conftest.py"
 
 
 # Before conftests: they may register hooks, which see the library's tests only.
@@ -40,6 +41,16 @@ class Cells:
         self.reports: List[Any] = []
         # By the collector's node id: the reports of collection errors.
         self.not_collected: Dict[str, Any] = {}
+
+    # A test runs in a child of xdist's worker, and is reported in the worker and its controller. What a conftest notes
+    # of a test before it runs may be in another process: its KeyError must not end the whole run.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: Any) -> None:
+        hooks = session.config.hook
+        for hook in (hooks.pytest_runtest_logstart, hooks.pytest_runtest_logreport):
+            for implementation in hook.get_hookimpls():
+                if Path(getattr(implementation.plugin, "__file__", None) or "").name == _CONFTEST:
+                    implementation.function = _forgiving(implementation.function)
 
     # Collecting
 
@@ -119,3 +130,13 @@ class Cells:
 
     def _item(self, nodeid: str) -> Tuple[str, str]:
         return names.names(nodeid, self.part.tests)
+
+
+def _forgiving(hook: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        try:
+            return hook(*args)
+        except Exception:
+            return None
+
+    return call
