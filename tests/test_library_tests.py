@@ -306,16 +306,21 @@ def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):
     assert "--column-limit" in " ".join(fake_run.notes())
 
 
+def script_of_one_part():
+    """What a column says of one test that passes, without compat."""
+    item = "sm_90/compile/bare/test_a::test_1/-"
+    cell = dict(zip(("target", "lane", "mode", "kernel", "case"), item.split("/", 4)))
+    return [
+        {"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 1, "part": "sm_90/bare"},
+        {"event": "start", "item": item}, {"event": "cell", **cell, "outcome": "pass"}, {"event": "end", "item": item},
+    ]  # fmt: skip
+
+
 def test_a_part_that_nobody_told_of_is_missing(fake_run, library):
     """The stream ends between two parts."""
     folder = library({"tests/test_a.py": ""})
     tests = library_tests.LibraryTests(folder, metadata.declared(folder), ("tests",), settings.Settings())  # fmt: skip
-    item = "sm_90/compile/bare/test_a::test_1/-"
-    cell = dict(zip(("target", "lane", "mode", "kernel", "case"), item.split("/", 4)))
-    script = [
-        {"event": "session", "lane": "compile", "versions": {"triton": "3.2.0"}, "planned": 1, "part": "sm_90/bare"},
-        {"event": "start", "item": item}, {"event": "cell", **cell, "outcome": "pass"}, {"event": "end", "item": item},
-    ]  # fmt: skip
+    script = script_of_one_part()
     result = fake_run(script, work=tests)
     assert result.exit_code == 1
     assert "sm_90/shimmed: The compile lane did not say" in " ".join(fake_run.notes())
@@ -509,12 +514,14 @@ def test_shards_of_a_sample_merge_into_the_whole_run(run, library, fake_run, tmp
     )
 
 
-def test_shards_of_other_cases_are_no_parts_of_one_run(run, library, fake_run, tmp_path):
+def test_shards_of_other_cases_are_no_parts_of_one_run(library, fake_run, tmp_path):
     made = []
     for number, cases in ((1, '["*many*"]'), (2, '["*red*"]')):
-        folder = library({"tests/test_a.py": DEALT}, f"cases = {cases}\n")
+        folder = library({"tests/test_a.py": ""}, f"cases = {cases}\n")
+        said = settings.load(folder).settings
+        tests = library_tests.LibraryTests(folder, metadata.declared(folder), ("tests",), said)
         fake_run.database = tmp_path / f"part{number}.db"
-        run(folder, shard=(number, 2), jobs=1)
+        fake_run(script_of_one_part(), work=tests, modes=("bare",), shard=(number, 2))
         made.append(fake_run.database)
     with pytest.raises(UsageError, match="not parts of one run: library"):
         merge(made, tmp_path / "merged.db")

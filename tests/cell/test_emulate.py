@@ -400,6 +400,7 @@ def test_a_launch_opens_its_arguments_and_nothing_else():
     assert [(w.address, w.size) for w in found] == [(other.data_ptr(), 32)]
 
 
+@pytest.mark.both_ends
 def test_the_backward_of_a_reference_finds_everything_imported(in_fork):
     """A child would import sympy for it, each one again."""
 

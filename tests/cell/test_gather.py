@@ -98,6 +98,7 @@ def test_what_gathers_nothing_keeps_its_key(in_fork):
     assert in_fork(lambda: key(True)) == in_fork(lambda: key(False))
 
 
+@pytest.mark.both_ends
 def test_the_interpreter_does_as_well(interpreted):
     code = (
         "import torch, gather_kernels as kernels\n"

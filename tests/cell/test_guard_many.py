@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 import small_kernels
 import targets
 import torch
@@ -17,6 +18,8 @@ from crosswarp import compat
 from crosswarp.compat import guard, locks, system
 from crosswarp.matrix.cell.standins import virtual_gpu
 from crosswarp.matrix.cell.standins.virtual_gpu import launches
+
+pytestmark = pytest.mark.both_ends
 
 RANKS = 8
 BLOCKS = (64, 128, 256)

@@ -120,6 +120,7 @@ def test_what_a_kernel_reaches_tells_whether_a_loop_stores_above_a_load(name):
     assert may_store_above_a_load(reached) == name.startswith("above_")
 
 
+@pytest.mark.both_ends
 def test_no_kernel_is_passed_over_that_the_ir_gives_away(in_fork):
     """Here "below" are those alone whose IR says so as well: the key must be another wherever the code is."""
 
