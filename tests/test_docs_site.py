@@ -320,8 +320,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.mark.browser
 def test_the_search_finds_the_page_of_an_error_first(visit):
-    """A third of the shims; the texts of two of them are known as something else as well."""
-    asked = [(shim.symptom.splitlines()[0].strip(), shim.name) for shim in compat.all_shims()][::3]
+    """Of some shims: the search of a text takes seconds."""
+    asked = [(shim.symptom.splitlines()[0].strip(), shim.name) for shim in compat.all_shims()][::12]
     tab = visit("")
     tab.get_by_role("button", name="Search").first.click()
     box = tab.locator("input[aria-label=Search]")
