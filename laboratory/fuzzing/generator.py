@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from math import prod
 
 from . import blocks, control, elementwise, memory, products, reductions, shapes
 from .builder import TRIPS, Builder
-from .choices import Choices, Replayed, Seeded
+from .choices import Choices, Seeded
 from .program import Program
 from .values import FLOATS, INTEGERS, Value
 
@@ -86,13 +86,6 @@ def seeded(
 ) -> Program:
     """Program `number` of `seed`."""
     return generate(Seeded(seed, number), f"s{seed}-{number}", names, avoided)
-
-
-def replayed(
-    name: str, numbers: Sequence[int], names: Collection[str], avoided: Collection[str] = ()
-) -> Program:
-    """The program that was recorded as `numbers`."""
-    return generate(Replayed(numbers), name, names, avoided)
 
 
 def _load(builder: Builder, lengths: tuple[int, int]) -> None:

@@ -92,7 +92,7 @@ class Expressions:
 
     def wrong(self, error: str, rule: str, node: ast.AST, subject: str, message: str) -> None:
         """Something of Triton's raises here. Goes to the try statement that catches it, or into the report."""
-        if self.silent or any(_catches(kinds, error) for kinds in self.caught):
+        if self.silent or any(catches(kinds, error) for kinds in self.caught):
             raise Raised(error)
         self._report(rule, node, subject, message)
 
@@ -358,14 +358,10 @@ def of_others(node: ast.expr) -> bool:
     return bool(_OTHERS.search(name))
 
 
-def _catches(kinds: tuple[str, ...], error: str) -> bool:
-    also = {"ModuleNotFoundError": ("ImportError",)}.get(error, ())
-    return any(name in kinds for name in (error, *also, "Exception", "BaseException"))
-
-
 def catches(kinds: tuple[str, ...], error: str) -> bool:
     """Whether an `except` of these catches an error of that kind."""
-    return _catches(kinds, error)
+    also = {"ModuleNotFoundError": ("ImportError",)}.get(error, ())
+    return any(name in kinds for name in (error, *also, "Exception", "BaseException"))
 
 
 def _unhashable(elements: Iterator[Any] | list[Any]) -> bool:

@@ -8,7 +8,6 @@ from . import floats
 from .errors import Unsupported
 from .types import f4, u4
 
-_ONE = np.ones((1, 1), bool)
 _REDUCTIONS = {
     "add": np.add,
     "min": np.minimum,
