@@ -80,7 +80,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def lint(session: nox.Session) -> None:
     """ruff and mypy."""
-    session.install("-e", ".[matrix,fuzz]", "ruff", "mypy")
+    session.install("-e", ".[site,fuzz]", "ruff", "mypy")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     # mypy does not follow setuptools' finder of an editable install, so it gets a folder of links.
@@ -115,7 +115,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def docs(session: nox.Session) -> None:
     """Make docs/ from the records, and what its examples print; `-- --check` only says what is out of date."""
-    session.install("-e", ".[matrix]")
+    session.install("-e", ".[site]")
     session.run("crosswarp", "docs", *session.posargs)
     session.run("python", "docs/examples.py", *session.posargs)
 

@@ -24,13 +24,14 @@ import yaml
 
 import examples
 from crosswarp import compat
+from crosswarp.laboratory.pages import error_pages, known_issue_pages
 from crosswarp.matrix.facts import issues, known_texts, language_table
 from crosswarp.matrix.results.store import Store
 from crosswarp.reports import cli, page
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import why_data
 from crosswarp.reports.page.text import slug_of
-from crosswarp.reports.text import error_pages, escape, known_issue_pages
+from crosswarp.reports.text import escape
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -45,8 +45,8 @@ _OF_THE_PLACE = (
     errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOTDIR,
     errno.EISDIR, errno.ELOOP, errno.EMFILE, errno.ENFILE,
 )  # fmt: skip
-# The commands of crosswarp.laboratory, each with the extra that brings its requirements.
-_EXTRAS = {"fuzz": "fuzz"}
+# Commands of crosswarp.laboratory that need more than the extra "matrix".
+_EXTRAS = {"docs": "site", "fuzz": "fuzz"}
 
 # The commands in `crosswarp --help`. The list is here because loading every command takes as long as most of them run.
 # Each is a module of `commands` in its package.
@@ -88,12 +88,14 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "columns": "list the columns",
         "targets": "list the targets, and which release compiles for them",
         "update": "propose columns for new releases",
-        "docs": "write the pages that are made from data",
-        "libraries": "run the ops of published libraries",
     },
 }  # fmt: skip
 # Those of crosswarp.laboratory: a wheel does not hold it, and nothing below imports it.
-_OF_LABORATORY: Mapping[str, str] = {"fuzz": "run generated programs on every Triton"}
+_OF_LABORATORY: Mapping[str, str] = {
+    "docs": "write the pages that are made from data",
+    "fuzz": "run generated programs on every Triton",
+    "libraries": "run the ops of published libraries",
+}
 if find_spec("crosswarp.laboratory"):
     GROUPS = {**GROUPS, "for crosswarp's developers": _OF_LABORATORY}
 COMMANDS = tuple(name for group in GROUPS.values() for name in group)
@@ -338,7 +340,8 @@ def _overview() -> str:
 def _install(command: str) -> str:
     if command not in _OF_LABORATORY:
         return _INSTALL
-    return f'In a checkout of crosswarp, install it: pip install -e ".[{_EXTRAS[command]}]"'
+    extra = _EXTRAS.get(command, "matrix")
+    return f'In a checkout of crosswarp, install it: pip install -e ".[{extra}]"'
 
 
 class _Help(argparse.HelpFormatter):

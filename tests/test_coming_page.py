@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosswarp.laboratory.pages import coming_page
 from crosswarp.matrix.facts import coming, issues
 from crosswarp.matrix.results.record import Record
-from crosswarp.reports.text import coming_page
 
 ROOT = Path(__file__).parent.parent
 COMING = coming.load()

@@ -13,11 +13,12 @@ import pytest
 
 from crosswarp import compat
 from crosswarp.compat.record import Shim
+from crosswarp.laboratory.pages import api, docs
 from crosswarp.matrix.facts import datafile, issues, known_texts
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import baseline
 from crosswarp.reports import cli
-from crosswarp.reports.text import api, docs, escape
+from crosswarp.reports.text import escape
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -68,7 +69,7 @@ def test_every_public_name_is_in_the_reference(made):
 
 def test_making_them_imports_neither_triton_nor_torch():
     code = (
-        "import sys; from crosswarp.matrix.facts import issues; from crosswarp.reports.text import docs;"
+        "import sys; from crosswarp.matrix.facts import issues; from crosswarp.laboratory.pages import docs;"
         "docs.pages(issues.load()); print([n for n in ('triton', 'torch', 'numpy') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,6 +13,7 @@ import pytest
 
 from crosswarp.laboratory.asking import language_probes
 from crosswarp.laboratory.commands import asking_language
+from crosswarp.laboratory.pages import language_page
 from crosswarp.matrix.cell.spelled import parameters
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import columns, language_table
@@ -21,7 +22,6 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports.findings import language_view
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import site
-from crosswarp.reports.text import language_page
 
 ROOT = Path(__file__).resolve().parent.parent
 CELL = '''

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.laboratory.commands import libraries as command
+from crosswarp.laboratory.pages.libraries_page import Facts, page
 from crosswarp.matrix.environments.uvtool import Answer
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, ConfigError, UsageError
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.work import library_ops
 from crosswarp.matrix.work.library_ops import Cause, Library, LibraryFile, cells, judge
-from crosswarp.reports.commands import libraries as command
-from crosswarp.reports.text.libraries_page import Facts, page
 
 ROOT = Path(__file__).resolve().parent.parent
 FACTS = Facts("2026-11-21", "2026-11-21", 2)

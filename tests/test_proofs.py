@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.laboratory.pages import docs
 from crosswarp.matrix.facts import issues
 from crosswarp.matrix.results import baseline
 from crosswarp.reports.findings.proofs import proofs
-from crosswarp.reports.text import docs
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1")

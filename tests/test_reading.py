@@ -23,12 +23,12 @@ OWN = {
     "matrix/facts/issue_lints.py", "matrix/facts/known_texts.py", "matrix/facts/language_table.py",
     "matrix/facts/probed_targets.py", "matrix/linting/fixes.py", "matrix/running/ir.py",
     "matrix/dispatch/part.py", "matrix/dispatch/dispatch.py", "matrix/checkout/answers.py",
-    "matrix/results/store.py", "reports/page/site.py", "reports/page/folder.py", "reports/text/docs.py",
+    "matrix/results/store.py", "reports/page/site.py", "reports/page/folder.py", "laboratory/pages/docs.py",
     "matrix/facts/errors/__init__.py", "matrix/work/inductor.py", "matrix/work/library_guards.py",
     "matrix/work/library_ops.py", "matrix/work/suite_keys.py", "laboratory/asking/target_probe.py",
     "reports/vendoring/copies.py", "reports/vendoring/needs.py", "reports/reproducing/reproducer.py",
     "laboratory/reproducing/edited.py", "reports/findings/language_answers.py",
-    "reports/page/why_data.py", "reports/text/error_pages.py",
+    "reports/page/why_data.py", "laboratory/pages/error_pages.py",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from crosswarp.laboratory.pages import release_pages
 from crosswarp.matrix.facts import issues, language_table, probed_targets
 from crosswarp.matrix.facts.language_table import Name
 from crosswarp.matrix.facts.language_table import Release as Language
@@ -16,7 +17,7 @@ from crosswarp.reports.findings.releases import releases
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import pages
 from crosswarp.reports.page.model import Model
-from crosswarp.reports.text import diff_text, release_pages
+from crosswarp.reports.text import diff_text
 
 BREAKS_OF_3_9 = [
     "triton-10833", "cluster-square", "triton-11053", "triton-11602", "interpreter-scalar-mask",

@@ -9,11 +9,11 @@ import pytest
 
 from crosswarp.laboratory.asking import target_probe
 from crosswarp.laboratory.commands import asking_targets
+from crosswarp.laboratory.pages import targets_page
 from crosswarp.matrix import versions
 from crosswarp.matrix.cell.pytest_plugin import session
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.facts import probed_targets, targets
-from crosswarp.reports.text import targets_page
 
 GOOD = {
     "backend": '"cuda"', "arch": "90", "family": '"sm_9"', "warp_size": "32", "max_threads_per_block": "1024",

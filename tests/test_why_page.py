@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.laboratory.pages import error_pages
 from crosswarp.matrix.facts import errors, known_texts
 from crosswarp.reports.findings.answers import answers
 from crosswarp.reports.findings.error_text import Facts
 from crosswarp.reports.page import why_data
-from crosswarp.reports.text import error_pages, why_text
+from crosswarp.reports.text import why_text
 
 ROOT = Path(__file__).parent.parent
 ASSETS = ROOT / "reports/page/assets"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from crosswarp.laboratory.asking import target_probe
+from crosswarp.laboratory.pages import targets_page
 from crosswarp.matrix.environments import here
 from crosswarp.matrix.errors import EXIT_EXPECTED, EXIT_UNEXPECTED, UsageError
 from crosswarp.matrix.facts import probed_targets
@@ -21,7 +22,7 @@ from crosswarp.reports.commands.options import (
     one_way,
     positive,
 )
-from crosswarp.reports.text import escape, targets_page
+from crosswarp.reports.text import escape
 
 _DESCRIPTION = (
     "Have environments compile an addition and a dot product for each target, and compare with what is recorded (exit "

@@ -11,23 +11,15 @@ from pathlib import Path
 from crosswarp import compat
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.compat.record import Shim
+from crosswarp.laboratory.pages import coming_page, language_page, release_pages, targets_page
+from crosswarp.laboratory.pages.api import prose, reference
 from crosswarp.matrix.checkout import settings
 from crosswarp.matrix.facts import coming, known_texts, language_table, probed_targets, targets
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings import releases
 from crosswarp.reports.findings.proofs import columns_of, proofs
-from crosswarp.reports.text import (
-    coming_page,
-    escape,
-    export,
-    language_page,
-    proofs_text,
-    release_pages,
-    schemas,
-    targets_page,
-)
-from crosswarp.reports.text.api import prose, reference
+from crosswarp.reports.text import escape, export, proofs_text, schemas
 from crosswarp.reports.text.markdown import pipes
 
 # Where a repository keeps it.

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from crosswarp.laboratory.pages.libraries_page import Facts, page
 from crosswarp.matrix.environments.environment import python_for
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_UNEXPECTED, UsageError
@@ -31,7 +32,6 @@ from crosswarp.reports.commands.options import (
 )
 from crosswarp.reports.findings.view import day
 from crosswarp.reports.text import escape
-from crosswarp.reports.text.libraries_page import Facts, page
 
 DESCRIPTION = (
     "Import and launch, forward and backward, the main ops of published libraries on every column, and "

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from crosswarp import compat
 from crosswarp.compat import listing, shims
+from crosswarp.laboratory.pages import docs
 from crosswarp.matrix.facts import columns, issue_lints, known_texts
 from crosswarp.reports.commands.options import add_files, known_issues
-from crosswarp.reports.text import docs, escape
+from crosswarp.reports.text import escape
 
 DESCRIPTION = (
     "Write the pages that are made from data: shims.md, api.md, language.md and report.schema.json, and "
