@@ -292,7 +292,8 @@ def visit(browser, site):
         home, wrong, contexts = f"http://127.0.0.1:{server.server_port}/", [], []
 
         def open_(path, width=1300):
-            contexts.append(browser.new_context(viewport={"width": width, "height": 800}))
+            size = {"width": width, "height": 800}
+            contexts.append(browser.new_context(viewport=size, reduced_motion="reduce"))
             tab = contexts[-1].new_page()
             tab.on("pageerror", lambda error: wrong.append(str(error)))
             tab.on(
@@ -355,7 +356,7 @@ def test_no_table_overflows_a_screen_and_no_page_a_phone(visit, site):
         family = page.partition("/")[0]
         # Of each kind of generated page two are enough.
         if family in ("run", "assets") or (
-            family in ("errors", "shims", "issues", "commands", "releases")
+            family in ("errors", "shims", "issues", "commands", "releases", "upstream")
             and "/" in page
             and {f"{family} 1", f"{family} 2"} <= families
         ):
