@@ -170,6 +170,7 @@ def test_a_comment_asks_for_no_change_of_ours_where_a_build_differs(stored, colu
     text = comment(stored([failing], issues.load(), code=1))
     assert ("Regressed: 1 root cause" in text) == asked
     assert ("Differs from Triton 3.9.0: 1 root cause" in text) != asked
+    assert ("1 regressed" in text) == asked and ("1 unlike the release" in text) != asked
     text = comment(stored([cell(column, "pass")], issues.load(), code=1))
     assert ("Close their affected releases" in text) == asked
     assert ("Passes on a vendor's build: 1 known issues" in text) != asked
@@ -267,6 +268,19 @@ def test_a_release_without_tlx_is_answered_with_whose_it_is(command, text):
     status, out, _ = command("why", text)
     assert status == 0 and "TLX (triton.language.extra.tlx) is fbtriton's" in " ".join(out.split())
     assert "triton.ops" not in out
+
+
+@pytest.mark.parametrize(
+    "line", ["import triton.language.extra.tlx as tlx", "from triton.language.extra import tlx"]
+)
+@pytest.mark.parametrize("guarded", [False, True])
+def test_lint_says_whose_tlx_is_where_its_import_is_not_guarded(tmp_path, command, line, guarded):
+    text = f"try:\n    {line}\nexcept ImportError:\n    tlx = None\n" if guarded else f"{line}\n"
+    (tmp_path / "kernel.py").write_text(text)
+    status, out, _ = command("lint", str(tmp_path / "kernel.py"), "--triton", "3.7.1,3.9.0")
+    assert (status, "tl.extra.tlx is TLX, which fbtriton has" in out) == (
+        (0, False) if guarded else (1, True)
+    )
 
 
 def test_the_next_step_for_a_kernel_in_tlx_is_fbtriton():

@@ -34,6 +34,8 @@ _GONE = frozenset(
         "triton.testing.catch_oor",
     }
 )
+# fbtriton's, and in no release.
+TLX = f"{LANGUAGE}.extra.tlx"
 # A reduction hands its hidden arguments on by these names.
 _HIDDEN = ("_builder", "_generator", "_semantic")
 
@@ -72,8 +74,8 @@ class Api:
         return None
 
     def is_gone(self, path: str) -> bool:
-        """Whether it was removed before the oldest release of the table."""
-        return path in _GONE
+        """Whether no release of the table has it, of names that files import all the same."""
+        return path in _GONE or path == TLX
 
     def missing(self, release: str, path: str) -> str | None:
         """The shortest beginning of `path` that `release` is known not to have."""

@@ -18,7 +18,7 @@ from crosswarp.matrix.facts import announced, language_table
 from crosswarp.matrix.facts.announced import Change
 from crosswarp.matrix.facts.language_table import Table
 from crosswarp.matrix.linting import gluon, rules, sources
-from crosswarp.matrix.linting.api import Api, short
+from crosswarp.matrix.linting.api import TLX, Api, short
 from crosswarp.matrix.linting.fixes import Fixes
 from crosswarp.matrix.linting.rules import Where
 from crosswarp.matrix.linting.sources import Source, Unreadable
@@ -330,7 +330,8 @@ def _message(
     runs = language_table.runs(releases, order)
     name = short(place.subject)
     if place.rule in ("language-name", "host-name"):
-        wording = message or f"{name} is not in Triton"
+        of_tlx = "is TLX, which fbtriton has, and " if place.subject == TLX else ""
+        wording = message or f"{name} {of_tlx}is not in Triton"
     elif place.rule in ("language-argument", "host-argument"):
         wording = f"{message} is not taken by Triton"
     elif place.rule == "language-removed":

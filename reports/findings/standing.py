@@ -46,13 +46,13 @@ class Standing:
             return "known"
         return "fixed" if self.fixed else "passing"
 
-    def summary(self) -> str:
-        """A line such as `1,204 ok · 3 fixed`, failures first."""
+    def summary(self, failing: str = STANDINGS["regressed"].short) -> str:
+        """A line such as `1,204 ok · 3 fixed`, failures first; `failing` is the word for those."""
         if self.state in ("not-run", "unsupported"):
             return STANDINGS[self.state].short
         columns = "1 column" if len(self.lost) == 1 else f"{len(self.lost)} columns"
         parts = [
-            (self.regressed, f"{self.regressed:,} {STANDINGS['regressed'].short}"),
+            (self.regressed, f"{self.regressed:,} {failing}"),
             (self.ok, f"{self.ok:,} {STANDINGS['passing'].short}"),
             (self.fixed, f"{self.fixed:,} {STANDINGS['fixed'].short}"),
             (self.known, f"{self.known:,} {STANDINGS['known'].short}"),
