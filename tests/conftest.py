@@ -47,7 +47,7 @@ def browser():
 
 # Minutes each. With one file on one worker, what begins last ends last.
 LONG = (
-    *("test_cell_side.py", "test_real_columns.py", "test_ten_kernels.py", "test_docs_site.py"),
+    *("test_cell_side.py", "test_real_columns.py", "test_docs_site.py", "test_ten_kernels.py"),
     *("test_library_tests.py", "test_on_ray.py", "test_page_browser.py", "test_fuzz_run.py"),
     *("test_deaths.py", "test_hostile_text.py", "test_environment.py", "test_ci_files.py"),
     *("test_monitor.py", "test_releases.py", "test_libraries.py", "test_wheel.py"),
