@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import importlib
 import math
+import signal
 import sys
 import types
 
@@ -414,6 +415,17 @@ def test_a_worker_goes_on_where_the_import_said_nothing_of_configurations(monkey
     monkeypatch.setattr(check_cell, "_taken", lambda places: [0, 1])
     assert check_cell._worker(0, [unit[:1], unit[1:]], asked) == 0
     assert (tmp_path / "records").read_text().count("unsupported") == 2
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_workers_that_read_nothing_end_it_without_an_error(monkeypatch, status):
+    """More places than a pipe holds: writing them fails when nobody is left to read."""
+    monkeypatch.setattr(check_cell, "_worker", lambda *_: status)
+    before = signal.getsignal(signal.SIGPIPE)
+    try:
+        assert check_cell._work([[]] * 100_000, AskedCheck(jobs=2)) == bool(status)
+    finally:
+        signal.signal(signal.SIGPIPE, before)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from crosswarp.compat import isolate
 from crosswarp.compat.isolate import SHOWN_OUTPUT, Outcome, fork, run_isolated
 
 
@@ -338,6 +339,23 @@ def test_a_child_that_left_its_group_is_ended():
     began = time.monotonic()
     assert run(leave_the_group, time_limit=1).kind == "timeout"
     assert time.monotonic() - began < 10
+
+
+def test_a_child_whose_end_another_part_collected_is_not_killed_by_its_number(monkeypatch):
+    """The number may be another process's by now."""
+
+    def collected(*_):
+        raise ChildProcessError
+
+    killed = []
+    monkeypatch.setattr(isolate.system, "waitpid", collected)
+    monkeypatch.setattr(isolate.system, "kill", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(isolate.system, "killpg", lambda *_: None)
+    monkeypatch.setattr(isolate.monitor, "note_gone", lambda: None)
+    child = isolate.Child(2**30, -1, -1)
+    assert not child.alive()
+    child.kill()
+    assert killed == []
 
 
 def test_without_standard_streams_nothing_is_overwritten():

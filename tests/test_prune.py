@@ -65,6 +65,15 @@ def test_what_stays(path, ran):
         assert going(store, 1) == [1, 2, 4, 5, 8, 9]
 
 
+def test_a_run_without_a_date_is_young(path, ran, make_record):
+    with Store(path) as store:
+        for started in ("yesterday", None):
+            store.cells(store.begin(["run"], {}, started), [make_record()])
+            store.finish(store.runs()[0].id, "finished", 0)
+        assert going(store, 1) == [1]
+        assert going(store, 1, days=1) == []
+
+
 def test_the_newest_run_that_finished_stays_behind_newer_ones_that_did_not(path, ran):
     with Store(path) as store:
         for status in ("finished", "finished", "cancelled", "cancelled"):

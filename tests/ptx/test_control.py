@@ -265,6 +265,7 @@ cvt.rn.bf16x2.e4m3x2 %r5, %r6;
 cvt.rn.bf16.s64 %r5, %d1;
 cvt.rn.bf16.f64 %r5, %d1;
 cp.async.cx.shared.global [%r5], [%d0], 16;
+cp.async.ca.wild.global [%r5], [%d0], 16;
 cp.sync.ca.shared.global [%r5], [%d0], 16;
 mma.sync.aligned.m16n8k16.row.col.f64.f16.f16.f64 {%r5}, {%r6}, {%r7}, {%r8};
 wgmma.mma_async.sync.aligned.m64n8k16.f64.f16.f16 {%r5}, %d0, %d1, 1, 1, 1, 0, 0;

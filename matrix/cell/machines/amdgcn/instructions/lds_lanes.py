@@ -49,7 +49,7 @@ def permuted(machine, address, data, e):
 def swizzle(low, name, instruction):
     destination, data = instruction.operands
     text = instruction.modifiers.get("offset") or ""
-    match = re.search(r"swizzle\(([^)]*)\)", text or instruction.text)
+    match = re.search(r"swizzle\(([^)]*)\)", text)
     table = low.table(lanes.swizzle(match.group(1) if match else text, low.lanes))
     value = low.temporary(f"S.gather({low.word(data)}, {table})")
     words = low.temporary(f"[{value} if e is None else where(e[:, {table}], {value}, u4(0))]")
