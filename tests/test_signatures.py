@@ -186,6 +186,8 @@ def test_strides_of_what_is_as_it_was_made(inferred):
     assert copied(inferred, text.format("x.stride(0)")).arguments[2].value == 24
     assert copied(inferred, text.format("x.stride(-1)")).arguments[2].value == 1
     assert copied(inferred, text.format("x.t().stride(0)")).arguments[2].value is None
+    # A tuple has no shape, whatever it holds.
+    assert copied(inferred, text.format("(3, 4).shape[0]")).arguments[2].value is None
 
 
 TUNED = """
