@@ -184,6 +184,16 @@ def test_green_is_only_what_ran_where_b_is_red(make_record, crash):
     assert answer(judged([]), wrong)[0] == "cannot say"
 
 
+def test_an_import_that_failed_on_b_is_green_where_another_case_of_the_place_ran(
+    make_record, crash
+):
+    wrong = (crash(kernel="*", case="import", phase="import"),)
+    assert answer(judged([make_record(case="1")]), wrong)[0] == "good"
+    missing = ("cannot say", "import was not run")
+    assert answer(judged([make_record(case="1", target="sm_80")]), wrong) == missing
+    assert answer(judged([make_record(case="1", phase="import")]), wrong) == missing
+
+
 def test_what_is_wrong_with_b_is_what_a_has_green(make_record, crash):
     old, new, unknown = crash(case="old"), crash(case="new"), crash(case="unknown")
     b = judged([old, new, unknown])

@@ -46,6 +46,12 @@ def test_the_fields_of_events_at_their_edges(read, good, bad):
             read(value)
 
 
+def test_a_number_of_more_than_64_bits_is_not_written_out():
+    for value, text in ((2**63, str(2**63)), (2**64, "an integer beyond 64 bits")):
+        with pytest.raises(fields.Refused, match=f": {text}$"):
+            fields.count(value)
+
+
 EVENTS = [
     protocol.Session("compile", 3, {"triton": "3.2.0"}, "sm_90/bare"),
     protocol.Target("sm_90", False, "why"),

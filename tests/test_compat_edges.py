@@ -227,6 +227,8 @@ def test_plain_windows_are_those_of_packaging():
 def test_texts_that_are_more_than_numbers(text):
     assert versions._numbers(text) is None
     assert versions._in_plain_window(">=1", text or "x") is None
+    # Only `==` and `!=` take a star.
+    assert versions._in_plain_window(">=3.2.*", "3.2.0") is None
 
 
 # The release that it counts as, whether it is published, and whether it is newer than all that was tested.
