@@ -52,6 +52,7 @@ INTEGERS = [
     ("v_med3_i32 v4, v1, v2, v3", lambda a, b, c: sorted(map(signed, (a, b, c)))[1]),
     ("v_sub_u32_e64 v4, v1, v2 clamp", lambda a, b, c: max(a - b, 0)),
     ("v_add_u32_e64 v4, v1, v2 clamp", lambda a, b, c: min(a + b, BIG)),
+    ("v_add_i32 v4, v1, v2 clamp", lambda a, b, c: sorted((signed(a) + signed(b), -(1 << 31), (1 << 31) - 1))[1]),
     ("v_mul_lo_u16_e32 v4, v1, v2", lambda a, b, c: a * b & 0xFFFF),
     ("v_max_u16_e32 v4, v1, v2", lambda a, b, c: max(a & 0xFFFF, b & 0xFFFF)),
     ("v_lshlrev_b16_e32 v4, v1, v2", lambda a, b, c: b << (a & 15) & 0xFFFF),
