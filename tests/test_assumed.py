@@ -303,6 +303,10 @@ def test_what_is_no_kernel_is_none(tmp_path):
     assert found.device and not found.signatures and not found.why
 
 
+def test_what_is_multiplied_by_a_number_with_a_point_is_a_float(assumed):
+    assert assumed("@triton.jit\ndef kernel(x, s):\n    tl.store(x, s * 0.5)\n")["s"] == "fp32"
+
+
 def test_what_is_shifted_is_an_integer_whatever_its_name_is_used_for_later(assumed):
     body = "b = tl.load(q)\n    b = (b >> 4) & 15\n    b = b * 0.5\n    tl.store(x, tl.exp(b))"
     assert assumed(f"@triton.jit\ndef kernel(x, q):\n    {body}\n")["q"] == "*i32:16"

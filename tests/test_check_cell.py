@@ -519,6 +519,23 @@ def test_a_heuristic_that_fails_for_shapes_that_are_not_real_is_no_failure_of_th
         Outer.values["W"]({"n": 3})
 
 
+def test_a_heuristic_of_several_axes_gets_tensors_with_as_many_and_numbers_as_they_are(monkeypatch):
+    class Tensor:
+        def __init__(self, *shape):
+            self.shape = shape
+
+        def view(self, *sizes):
+            return Tensor(*sizes)
+
+    class Outer:
+        values = {"W": lambda named: named["x"].shape[2] + named["y"].shape[0] + named["n"]}
+
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+    launching._limit(Outer, 0, math.inf)
+    flat = Tensor(launching.ELEMENTS)
+    assert Outer.values["W"]({"x": flat, "y": Tensor(100), "n": 3}) == 4 + 100 + 3
+
+
 @pytest.fixture
 def stood_in(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
