@@ -156,6 +156,13 @@ TEN = {
         "in <module>\n../beside/requires-25ebf8ccb780bd64/tvm_ffi/registry.py:403: in _add\nE   AttributeError: a"},
         "your environment: tilelang fails while it is imported",
     ),
+    "call of a package in an import": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "OSError", "fingerprint":
+        "OSError: Repo id must be in the form", "message":
+        "tests/test_a.py:1: in <module>\n    t = f('x')\n../beside/requires-25ebf8ccb780bd64/transformers/auto.py:133: "
+        "in from_pretrained\nE   OSError: Repo id must be in the form"},
+        "your kernel: the message says where",
+    ),
     "test that takes long": (
         "3.9.0", {"kernel": "test_a::test_b", "outcome": "timeout", "reason": "longer than 120 s", "fingerprint":
         "timeout"}, "your environment: the test, with what it compiles, takes longer than its time",

@@ -32,7 +32,7 @@ _GONE = re.compile(
 # Launch options of every release.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas")
 # A line of pytest's traceback in a package that was installed for a library, in the folder that beside.py names.
-_IN_REQUIRED = re.compile(r"(?m)^\S*/requires-[0-9a-f]{16}/(\w+)\S*:\d+: in ")
+_IN_REQUIRED = re.compile(r"(?m)^\S*/requires-[0-9a-f]{16}/(\w+)\S*:\d+: in (.*)$")
 _OF_ANOTHER = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
 _UNSUPPORTED = re.compile(r"unsupported AST node type: (\w+)")
 _STATIC_ASSERT = re.compile(r"CompileTimeAssertionFailure\W*([^\n]*)")
@@ -164,7 +164,9 @@ def _unknown(record: Record, text: str) -> Fault:
             "your kernel",
             f"it uses what NVIDIA's GPUs alone have: leave it out for {record.target}",
         )
-    if record.phase == "import" and (required := _IN_REQUIRED.search(record.message)) is not None:
+    required = _IN_REQUIRED.search(record.message) if record.phase == "import" else None
+    # A function of it that the library's file calls may fail by what it is passed.
+    if required is not None and required[2] == "<module>":
         return Fault(
             "your environment",
             f"{required[1]} fails while it is imported: name another release of it in `requires`",
