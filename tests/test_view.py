@@ -97,6 +97,13 @@ def test_wrong_numbers_of_two_kernels_are_two_causes(stored, make_record):
     assert len({cause.key for cause in causes.unexpected(view)}) == 1
 
 
+def test_what_fails_with_compat_alone_is_no_regression_of_tritons(stored, make_record):
+    red = {"outcome": "crash", "fingerprint": "abort"}
+    alone = make_record(kernel="rope", mode="shimmed", **red)
+    shown = stored([make_record(**red), make_record(kernel="rope"), alone])
+    assert [group.kernel for group in shown.regressions] == ["softmax"]
+
+
 def test_a_problem_of_one_column_is_not_another_s(stored, make_record, tmp_path):
     columns = ("triton-3.1.0", "triton-3.2.0")
     shown = stored([make_record(column=one) for one in columns])
