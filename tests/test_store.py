@@ -8,10 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from crosswarp.matrix.cell.protocol import Cell, line
 from crosswarp.matrix.errors import StoreError, UsageError
+from crosswarp.matrix.results import journal
 from crosswarp.matrix.results import store as store_module
 from crosswarp.matrix.results.store import Environment, Store, process_started
 
@@ -432,6 +435,26 @@ def test_what_a_killed_host_had_not_read_is_read_back_by_whoever_comes_next(
     # And not again.
     with Store(path, read_only=True) as store:
         assert store.run().cells == 5
+
+
+def test_what_is_read_back_comes_by_column_whatever_a_folder_lists_first(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(store_module, "_is_gone", lambda row: True)
+    with Store(path) as store:
+        run = store.run(store.begin([], {}, "2026-11-28T01:02:03+00:00", tmp_path))
+        folder = journal.folder(tmp_path, path, run)
+        # Another store of this name began at another time.
+        assert folder.name.startswith("20261128010203-")
+        folder.mkdir(parents=True)
+        columns = ["triton-3.1.0", "triton-3.2.0", "triton-3.3.1"]
+        cell = Cell("sm_90", "compile", "bare", "softmax", "c", "pass")
+        files = [folder / f"{column}.jsonl" for column in columns]
+        for file in files:
+            file.write_text(line(cell))
+        monkeypatch.setattr(Path, "glob", lambda self, pattern: files[::-1])
+        journal.read_back(store)
+        assert store.columns(run.id) == columns
 
 
 def test_a_run_that_goes_on_is_left_alone_and_its_writing_does_not_stop_a_reader(path):
