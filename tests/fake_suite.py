@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 
-def dealt(steps, shard, taken=()):
+def dealt(steps, shard, reused=()):
     number, of = shard or (1, 1)
     cases = [step["case"] for step in steps if isinstance(step.get("case"), dict)]
     mine = cases[number - 1 :: of]
@@ -25,7 +25,7 @@ def dealt(steps, shard, taken=()):
         elif step["case"] in mine:
             cell = step["case"]
             item = "/".join(cell[name] for name in ("target", "lane", "mode", "kernel", "case"))
-            if item in taken:
+            if item in reused:
                 if shard:
                     yield {"event": "taken", "item": item}
                 continue
@@ -38,7 +38,7 @@ def main() -> int:
     spec = json.loads(Path(sys.argv[1]).read_text())
     script = json.loads(Path(os.environ["FAKE_SCRIPT"]).read_text())
     script = script[spec["column"]] if isinstance(script, dict) else script
-    steps = dealt(script, spec.get("shard"), spec.get("taken", ()))
+    steps = dealt(script, spec.get("shard"), spec.get("reused", ()))
     with open(spec["records"], "ab", buffering=0) as records:
         for step in steps:
             if "event" in step:

@@ -26,7 +26,7 @@ COMMON = {
     "emulated": ["sm_90"], "sanitize": True, "sample": 4, "estimate": True, "batch": True,
     "warps": [1, 4], "shard": [1, 2], "jobs": 3,
     "turns": "/t",
-    "time_limit": 0.5, "time_limit_alone": 7, "memory_limit_mb": 100, "taken": ["x"], "again": {"compile": ["x"]},
+    "time_limit": 0.5, "time_limit_alone": 7, "memory_limit_mb": 100, "reused": ["x"], "again": {"compile": ["x"]},
     "planned": {"compile": 1},
 }  # fmt: skip
 OPS = LibraryOps({"liger-kernel": {"0.5.10": "/w/l"}}, ["*"], 2)

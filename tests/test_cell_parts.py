@@ -338,12 +338,12 @@ def test_modules_that_their_name_leads_to(tmp_path, monkeypatch):
         __import__(name)
     del sys.modules["unfindable_m"].__spec__
     monkeypatch.setitem(sys.modules, "made_up_m", module("made_up_m"))
-    assert watch.found([]) == ["findable_m"]
-    assert watch.found([str(tmp_path)]) == [] and watch.found([str(tmp_path)[:-1]]) == [
+    assert watch.imported([]) == ["findable_m"]
+    assert watch.imported([str(tmp_path)]) == [] and watch.imported([str(tmp_path)[:-1]]) == [
         "findable_m"
     ]
     monkeypatch.setattr(preloading, "WORTH_SECONDS", 1e9)
-    assert watch.found([]) == []
+    assert watch.imported([]) == []
     failed = preloading.load(["findable_m", "no_such_module_m"])
     assert failed == {"no_such_module_m": "ModuleNotFoundError"}
     for name in ("findable_m", "unfindable_m"):

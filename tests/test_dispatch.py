@@ -56,7 +56,7 @@ def content(path, run=None):
             "sessions": (store.sessions(one.id), store.planned(one.id), store.targets(one.id)),
             "cells": {r.id: {**vars(r), "seconds": 0} for r in store.records(one.id)},
             "keys": store.keys_of(one.id),
-            "taken": store.taken(one.id),
+            "taken": store.reused_items(one.id),
             "notes": sorted((n.column, n.kind, n.text) for n in store.notes(one.id)),
         }
 

@@ -899,7 +899,7 @@ def test_a_baseline_is_a_store_with_one_run(small_baseline):
         with pytest.raises(UsageError, match=f"has no run {other}"):
             store.run(other)
     assert store.kernels(1) == ["a", "b"]
-    assert (store.targets(1), store.taken(1), store.notes(1)) == ({}, {}, [])
+    assert (store.targets(1), store.reused_items(1), store.notes(1)) == ({}, {}, [])
     versions_of = {
         environment.column: environment.versions for environment in store.environments(1)
     }

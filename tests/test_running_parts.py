@@ -122,7 +122,7 @@ def test_the_request_to_a_column(make_plan, tmp_path):
         None,
         {},
     )
-    assert (whole.shard, whole.emulated, whole.warps, whole.taken) == (
+    assert (whole.shard, whole.emulated, whole.warps, whole.reused) == (
         [1, 2],
         ["sm_80"],
         [4],

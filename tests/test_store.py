@@ -282,7 +282,7 @@ def test_an_older_format_that_cannot_be_written_is_read(path, monkeypatch, make_
         assert (
             len(store.records(1)) == 1
             and store.run().work == ""
-            and store.taken(1) == {}
+            and store.reused_items(1) == {}
             and store.environments(1) == []
         )
 
@@ -516,7 +516,7 @@ def test_what_a_run_stores_comes_back_and_goes_with_it(path, make_record):
         assert {record.message for record in store.records(run, brief=True)} == {""}
         assert store.counts(run)[("a", *place, "pass")] == 1 and store.counts(run).total() == 2
         assert store.keys_of(run) == {("a", *place): f"key {number}"}
-        assert store.taken(run) == {("a", "item"): 1}
+        assert store.reused_items(run) == {("a", "item"): 1}
         assert [(note.column, note.kind, note.text) for note in store.notes(run)] == [
             ("a", "note", f"note {number}"), ("", "problem", "problem"),
         ]  # fmt: skip

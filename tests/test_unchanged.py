@@ -175,7 +175,7 @@ def go(fake_run, suite):
         values = {"suite": suite, "modes": ("bare",), "take": "verdicts", **plan}
         result = fake_run(script, **values)
         with fake_run.store() as store:
-            taken = store.taken(result.run)
+            taken = store.reused_items(result.run)
         return result, {item.split("/", 3)[3]: run for (_, item), run in taken.items()}
 
     return call
@@ -290,7 +290,7 @@ def test_a_module_that_could_not_be_asked_for_its_cases_is_asked_again(go, fake_
     script = [SESSION, cell("one", case, outcome="crash", fingerprint="x"), cell("two")]
     go(script)
     go(script)
-    assert specs(fake_run)[0]["again"] is None and specs(fake_run)[0]["taken"]
+    assert specs(fake_run)[0]["again"] is None and specs(fake_run)[0]["reused"]
 
 
 def test_columns_with_little_to_run_run_side_by_side(go, fake_run, tmp_path):
@@ -458,7 +458,7 @@ def test_a_merged_run_names_the_runs_of_its_own_store(go, fake_run, tmp_path):
     merge.merge(parts, tmp_path / "elsewhere.db")
     for path, source in ((whole, 1), (tmp_path / "elsewhere.db", 0)):
         with Store(path) as store:
-            found = store.taken(store.run().id)
+            found = store.reused_items(store.run().id)
             assert len(found) == 5 and set(found.values()) == {source}
 
 

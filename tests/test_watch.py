@@ -105,7 +105,7 @@ def test_an_edited_kernel_runs_again_alone(watching, tmp_path):
     (tmp_path / "suite/two.py").write_text(KERNEL + "# faster\n")
     ended(store, 2)
     with Store(store) as opened:
-        assert list(opened.taken(2)) == [("triton-3.2.0", "sm_90/compile/bare/one/a")]
+        assert list(opened.reused_items(2)) == [("triton-3.2.0", "sm_90/compile/bare/one/a")]
     until(lambda: said.read_text().count("Ctrl-C to end") == 2)
     # Nothing changes, nothing runs.
     time.sleep(1.5)

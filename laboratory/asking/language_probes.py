@@ -161,7 +161,7 @@ class Asker:
             else f"ended with status {ended.status} before its last probe{_meaning(ended.status)}"
         )
         return CrosswarpError(
-            f"{column.id}: {lane}: {how}:\n{ended.said()}\nThe log is {ended.log}. Correct that, and run again."
+            f"{column.id}: {lane}: {how}:\n{ended.log_end()}\nThe log is {ended.log}. Correct that, and run again."
         )
 
 

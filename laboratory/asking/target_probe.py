@@ -46,7 +46,7 @@ def ask(
         command = argv(python, asking.write(asked, work / "spec.json"))
         with asking.Process(command, work / "log", work, here=here) as cell:
             ended = cell.heard(60 + 2 * time_limit * len(targets))
-        text, log = answers.read_text("utf-8", "replace"), ended.said(5)
+        text, log = answers.read_text("utf-8", "replace"), ended.log_end(5)
     if ended.out_of_time:
         raise CrosswarpError(
             f"{python}: no answer in time. Ask fewer --targets, or give more with --time-limit."

@@ -45,9 +45,9 @@ class Asked:
         turns: where those columns take turns; empty: they need not.
         time_limit: seconds for one configuration of a case; memory_limit_mb for the process that compiles it.
         time_limit_alone: seconds for a configuration that took longer and runs again alone; 0: it does not run again.
-        taken: items that need not run.
+        reused: items that need not run.
         again: by lane, the items that run, where it is known that no others are left.
-        planned: by lane, how many items there are, those in `taken` included.
+        planned: by lane, how many items there are, those in `reused` included.
         in_place: set by a process for its children only: they compile without forking a child each time.
     """
 
@@ -72,7 +72,7 @@ class Asked:
     time_limit: float = 120
     time_limit_alone: float = 0
     memory_limit_mb: Optional[int] = None
-    taken: Sequence[str] = ()
+    reused: Sequence[str] = ()
     again: Optional[Mapping[str, Sequence[str]]] = None
     planned: Mapping[str, int] = field(default_factory=dict)
     in_place: bool = False

@@ -31,12 +31,10 @@ from crosswarp.matrix.running.signals import terminated_as_interrupted
 class Dispatched:
     """Attributes:
     merged: the run made of the parts.
-    kept: the number of parts from an earlier, unfinished command.
     died: by the name of the shard, why it has no part.
     """
 
     merged: Merged
-    kept: int
     died: dict[str, str]
 
 
@@ -99,7 +97,7 @@ def dispatch(
     if not died and not merged.missing and all(_whole(path) for path in parts):
         # They are in the store now, and their results are reused from there.
         shutil.rmtree(folder, ignore_errors=True)
-    return Dispatched(merged, reused, died)
+    return Dispatched(merged, died)
 
 
 def _gather(

@@ -29,7 +29,7 @@ class Lane(_Strict):
     cases: Annotated[int, Field(gt=0)]
     # The time of one process for one case: of all of them, and of those alone that are no repeats (repeats.py).
     seconds: Annotated[float, Field(gt=0)]
-    kept: Annotated[float, Field(gt=0)]
+    seconds_distinct: Annotated[float, Field(gt=0)]
 
 
 class Lanes(_Strict):

@@ -131,7 +131,7 @@ class _Baseline(Store):
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
         return {}
 
-    def taken(self, run: int) -> dict[tuple[str, str], int]:
+    def reused_items(self, run: int) -> dict[tuple[str, str], int]:
         return {}
 
     def notes(self, run: int) -> list[Note]:

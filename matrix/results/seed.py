@@ -23,7 +23,7 @@ def seed(source: Path, column: str, path: Path) -> int:
         named = {
             source
             for run in runs
-            for (of, _), source in store.taken(run).items()
+            for (of, _), source in store.reused_items(run).items()
             if of == column and source
         }
     if not runs:

@@ -472,9 +472,9 @@ class Store:
         )
         return {row[:-1]: row[-1] for row in fetched}
 
-    def taken(self, run: int) -> dict[tuple[str, str], int]:
+    def reused_items(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run whose results they reuse."""
-        return dict(self._fetched(_taken, "SELECT * FROM taken WHERE run = ?", run))
+        return dict(self._fetched(_reused_item, "SELECT * FROM taken WHERE run = ?", run))
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
         return [
@@ -584,7 +584,7 @@ def _target(row: sqlite3.Row) -> tuple[tuple[str, str], tuple[bool, str]]:
     )
 
 
-def _taken(row: sqlite3.Row) -> tuple[tuple[str, str], int]:
+def _reused_item(row: sqlite3.Row) -> tuple[tuple[str, str], int]:
     return (rows.text(row, "column"), rows.text(row, "item")), rows.whole(row, "source")
 
 

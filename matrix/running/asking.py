@@ -32,7 +32,7 @@ class Ended:
     seconds: float
     log: Path
 
-    def said(self, lines: int = 15) -> str:
+    def log_end(self, lines: int = 15) -> str:
         """The end of its output."""
         return process.log_tail(self.log, lines)
 

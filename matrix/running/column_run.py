@@ -56,7 +56,7 @@ class ColumnRun:
         self.column = column
         self.outcomes: Counter[str] = Counter()
         # The items that did not run, and the run whose result each reuses.
-        self.taken: dict[str, int] = {}
+        self.reused: dict[str, int] = {}
         # Which version is another than planned; empty while none is.
         self.wrong = ""
         self._plan = plan
@@ -84,21 +84,21 @@ class ColumnRun:
         """Stores an earlier run's records of cases that need not run again."""
         # Which known issue a cell is depends on it.
         self._to.measured[self.column] = self._expect.get("triton")
-        self._taken(earlier.cells)
-        self._to.note(self.column, unchanged.said(self.column, self.taken))
+        self._reuse(earlier.cells)
+        self._to.note(self.column, unchanged.message(self.column, self.reused))
 
     def offer(self, earlier: Taken) -> None:
         """The same for a shard, whose cases only the suite knows: they are stored when it names them."""
         for cell, run in earlier.cells:
             self._offered.setdefault(cell.item, []).append((cell, run))
 
-    def _taken(self, cells: Sequence[tuple[Record, int]]) -> None:
+    def _reuse(self, cells: Sequence[tuple[Record, int]]) -> None:
         for cell, _ in cells:
             self._known[cell.item] = None
             self._ended.add(cell.item)
         self._keep([cell for cell, _ in cells])
         sources = {cell.item: run for cell, run in cells}
-        self.taken.update(sources)
+        self.reused.update(sources)
         self._to.store.take(self._to.run, self.column, sources)
 
     @property
@@ -137,7 +137,7 @@ class ColumnRun:
             elif isinstance(event, Note):
                 self._to.note(self.column, event.text)
         if accepted:
-            self._taken(accepted)
+            self._reuse(accepted)
         if cells:
             self._keep(cells)
 

@@ -40,7 +40,7 @@ class Part:
     notes: Sequence[Note]
     keys: Mapping[tuple[str, ...], str]
     # By column and item, the run whose result it reuses, where the store still has it.
-    taken: Mapping[tuple[str, str], Run | None]
+    reused: Mapping[tuple[str, str], Run | None]
 
     @property
     def shard(self) -> tuple[int, int]:
@@ -144,7 +144,9 @@ def read(path: Path) -> Part:
             )
             notes.append(Note("", "problem", text))
         runs = {other.id: other for other in store.runs()}
-        earlier_runs = {item: runs.get(source) for item, source in store.taken(stored.id).items()}
+        earlier_runs = {
+            item: runs.get(source) for item, source in store.reused_items(stored.id).items()
+        }
         return Part(
             str(path), stored, store.environments(stored.id), store.sessions(stored.id), store.planned(stored.id),
             store.targets(stored.id), store.records(stored.id), notes, store.keys_of(stored.id), earlier_runs,
@@ -357,7 +359,7 @@ def _runs_taken(parts: Sequence[Part], runs: Sequence[Run]) -> dict[str, dict[st
     known = {stored.id: _when(stored) for stored in runs}
     sources: dict[str, dict[str, int]] = {}
     for part in parts:
-        for (column, item), source in part.taken.items():
+        for (column, item), source in part.reused.items():
             here = source is not None and known.get(source.id) == _when(source)
             sources.setdefault(column, {})[item] = source.id if source and here else 0
     return sources

@@ -143,7 +143,7 @@ class Plan:
         expect: Mapping[str, str],
         records: Path,
         cache: Path,
-        taken: Sequence[str] = (),
+        reused: Sequence[str] = (),
         again: Mapping[str, Sequence[str]] | None = None,
         planned: Mapping[str, int] | None = None,
         turns: Path | None = None,
@@ -151,7 +151,7 @@ class Plan:
         """The request to the process of a column.
 
         Args:
-            taken: items that need not run.
+            reused: items that need not run.
             again: by lane, the items that run, where it is known that no others are left.
             planned: for these lanes, the number of their cases, with the reused ones.
             turns: the folder where columns that run side by side take turns.
@@ -178,7 +178,7 @@ class Plan:
             time_limit=self.time_limit,
             time_limit_alone=self.time_limit_alone,
             memory_limit_mb=self.memory_limit_mb,
-            taken=list(taken),
+            reused=list(reused),
             again=dict(again) if again else None,
             planned=dict(planned or {}) if again else {},
         )

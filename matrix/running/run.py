@@ -329,8 +329,8 @@ class Runner:
             state.take(unchanged.whole_column(self._store, earlier.whole, column.id, earlier.again))
         if earlier.whole is None or again:
             ended = yield from self._watched(environment, state, spec, log, records, bool(again))
-        if state.taken and (self.plan.shard and earlier.whole is None):
-            self._recording.note(column.id, unchanged.said(column.id, state.taken))
+        if state.reused and (self.plan.shard and earlier.whole is None):
+            self._recording.note(column.id, unchanged.message(column.id, state.reused))
         if self._stop and ended[0] is None:
             message = "The run was cancelled while it ran."
             state.left_open("not-run", "cancelled", message)

@@ -46,7 +46,7 @@ class Taken:
         return sorted({cell.item for cell, _ in self.cells})
 
 
-def said(column: str, sources: Mapping[str, int]) -> str:
+def message(column: str, sources: Mapping[str, int]) -> str:
     """A message about the reused items and the runs that they are from; empty where there are none."""
     if not sources:
         return ""
@@ -90,7 +90,7 @@ def take(
         wanted.setdefault(run, set()).add(Coordinate(*coordinate))
     earlier = Taken()
     for run, coordinates in sorted(wanted.items()):
-        sources = store.taken(run)
+        sources = store.reused_items(run)
         by_item: dict[str, list[Record]] = {}
         for cell in store.records(run, column):
             if Coordinate.of(cell) in coordinates:

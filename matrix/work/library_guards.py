@@ -88,7 +88,7 @@ def ask(
             late = ended.status is None
             why = f"longer than {plan.column_limit} s" if late else f"status {ended.status}"
             raise CrosswarpError(
-                f"{column}: it ended ({why}) after {len(trials)} of its cases:\n{ended.said()}\n"
+                f"{column}: it ended ({why}) after {len(trials)} of its cases:\n{ended.log_end()}\n"
                 "Choose fewer with --guards and --cases, or give more time with --column-limit."
             )
     say(f"{column}: {len(trials)} runs")

@@ -202,7 +202,7 @@ def _of_run(store: Store, run: Run, column: str | None = None) -> Side:
     short = unreached(store.planned(run.id), by_column(records, planned))
     shows = reproducers.among(store.kernels(run.id), run.plan)
     return Side(
-        _name(run), records, column, frozenset(short), run.described.whose, shows, store.taken(run.id)
+        _name(run), records, column, frozenset(short), run.described.whose, shows, store.reused_items(run.id)
     )  # fmt: skip
 
 

@@ -138,7 +138,7 @@ def _of_column(plan: Plan, column: str, seen: _Seen | None, costs: Costs, built:
             here = (cases or 0) * len(plan.modes)
             count += here
             items += here
-            seconds += here * factor * (cost.kept if only_distinct else cost.seconds)
+            seconds += here * factor * (cost.seconds_distinct if only_distinct else cost.seconds)
         if items:
             mine = [
                 record for (of, _), records in cells.items() if of == lane for record in records

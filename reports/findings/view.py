@@ -196,7 +196,7 @@ def view(
         planned=store.planned(stored.id),
         # Failures of another suite's kernels do not show where an issue begins and ends.
         wrong_windows=() if verdict.theirs else windows.wrong(records, verdict, issues),
-        sources=store.taken(stored.id),
+        sources=store.reused_items(stored.id),
     )
 
 

@@ -33,7 +33,7 @@ def main(folder, kernel):
         probe.prepare_import("compile", {"suite": suite, "targets": {"sm_90": TARGET}})
         watch, began = preloading.Watch(), time.process_time()
         kernels.load(suite, kernel)
-        return time.process_time() - began, watch.found([suite])
+        return time.process_time() - began, watch.imported([suite])
 
     before, names = run_isolated(one, time_limit=900).value
     began = time.perf_counter()

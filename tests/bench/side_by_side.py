@@ -94,7 +94,7 @@ def bench(options: argparse.Namespace, folder: Path) -> None:
     timed("crosswarp, unchanged", crosswarp)
     with Store(store) as opened:
         cold = opened.records(1)
-        over = len(opened.taken(2))
+        over = len(opened.reused_items(2))
     spec = json.loads(next((work / "runs").glob("*/*.spec.json")).read_text())
     spec["cache"] = str(folder / "naive-cache")
     outcomes: dict[str, str] = {}

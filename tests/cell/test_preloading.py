@@ -49,7 +49,7 @@ def test_what_clings_stays_out(packages, in_fork):
         for name in PACKAGES:
             if name not in ("raises", "leaves"):
                 __import__(name)
-        found = watch.found([])
+        found = watch.imported([])
         return [name for name in found if name.partition(".")[0] in PACKAGES]
 
     def tried(names):
@@ -73,7 +73,7 @@ def test_what_takes_no_time_and_the_suites_own_stay_out(packages, in_fork):
         watch = preloading.Watch()
         preloading.WORTH_SECONDS = seconds
         __import__("plain")
-        return watch.found(never)
+        return watch.imported(never)
 
     assert in_fork(lambda: told([], 60)) == []
     assert in_fork(lambda: told([str(packages)], 0)) == []

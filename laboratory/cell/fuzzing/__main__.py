@@ -44,7 +44,7 @@ def main(arguments: List[str]) -> int:
         import torch
 
         torch.set_num_threads(1)
-        found = versions.found()
+        found = versions.installed()
         compiles = {
             name: table
             for name, table in spec.targets.items()

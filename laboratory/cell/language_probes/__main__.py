@@ -57,7 +57,7 @@ def _run(spec: asked.Asked, stream: Stream, lane: str) -> None:
     }
     chosen = [probe for probe in all_probes() if has(found, probe)]
     targets = [Target.from_table(name, table) for name, table in spec.targets.items()]
-    here = versions.found()
+    here = versions.installed()
     targets = [one for one in targets if not one.triton or in_window(one.triton, here["triton"])]
     batches: List[Tuple[Optional[Target], List[Any]]]
     if lane == "interpret":

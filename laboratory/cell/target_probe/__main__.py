@@ -27,7 +27,7 @@ def main(arguments: List[str]) -> int:
         from crosswarp.matrix.cell.starting import probe, probe_kernels, versions, warm
 
         warm.warm()
-        print(json.dumps(versions.found()), file=out, flush=True)
+        print(json.dumps(versions.installed()), file=out, flush=True)
         for name, table in spec.targets.items():
             target = Target.from_table(name, table)
             why = {

@@ -40,7 +40,7 @@ class Watch:
         self._before = set(sys.modules)
         self._began = time.perf_counter()
 
-    def found(self, never: Sequence[str]) -> List[str]:
+    def imported(self, never: Sequence[str]) -> List[str]:
         """The modules that a worker may import as well, in the order in which they came; none if it is not worth it.
 
         `never`: folders whose modules are not among them.

@@ -10,14 +10,14 @@ from crosswarp.compat.versions import triton_version
 
 
 @functools.lru_cache(maxsize=None)
-def found() -> Dict[str, str]:
+def installed() -> Dict[str, str]:
     """Versions of triton, torch, numpy, python, ptxas, and `triton_build`: a digest of Triton's compiled part."""
     import numpy
     import torch
     import triton
 
     folder = Path(triton.__file__).parent
-    distributions = [f"{installed['name']} {installed['version']}" for installed in facts.tritons()]
+    distributions = [f"{build['name']} {build['version']}" for build in facts.tritons()]
     # The first, by its path, that answers; one that the environment chooses instead is not the wheel's.
     ptxas = [tool["version"] for tool in facts.ptxas(folder) if tool["from"] == "Triton"]
     return {

@@ -62,7 +62,7 @@ def warm(
     compat.all_shims()
     with contextlib.suppress(Exception):
         # Reads the compiler's library and asks ptxas, for every item again.
-        versions.found()
+        versions.installed()
     for name in ("sm_90", "sm_80", "gfx942"):
         # The patterns of names that each kernel asks by.
         launch.num_warps(1, name)

@@ -81,7 +81,7 @@ def _units(spec: AskedCheck) -> List[List[Item]]:
     Every kernel on the first target comes before any on the second.
     """
     stream = Stream(spec.records)
-    installed = versions.found()
+    installed = versions.installed()
     broken = _imported(spec, stream)
     if spec.check.get("runs"):
         _observe(spec, stream)
@@ -165,7 +165,7 @@ def _imported(spec: AskedCheck, stream: Stream) -> Dict[str, Dict[str, Any]]:
             name: launching.most(kernel, check["configurations"])
             for name, kernel in named_kernels.items()
         }
-        imported = watch.found([check["root"]])
+        imported = watch.imported([check["root"]])
         package, called = check.get("package", ""), absent.called()
         unbound = importing.unbound(check, module)
         return (
@@ -354,4 +354,4 @@ def _taken(places: int) -> Iterator[int]:
 
 if __name__ == "__main__":
     # Beside the path of a module there is nothing of the user's folder.
-    sys.exit(main([str(Path(one)) for one in sys.argv[1:]]))
+    sys.exit(main([str(Path(argument)) for argument in sys.argv[1:]]))

@@ -56,7 +56,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
         kind, *rest = message
         if kind == "programs":
             planned[:] = rest[0]
-            stream.write(protocol.Session(_LANE, len(planned), versions.found(), part))
+            stream.write(protocol.Session(_LANE, len(planned), versions.installed(), part))
         elif kind == "start":
             stream.write(protocol.Start("/".join((target, _LANE, mode, rest[0], case))))
         else:
@@ -75,7 +75,7 @@ def _part(target: str, mode: str, spec: AskedInductor, stream: Stream) -> None:
     names = [name for name in planned if name not in judged]
     if not planned:
         names = [_all(spec)]
-        stream.write(protocol.Session(_LANE, 1, versions.found(), part))
+        stream.write(protocol.Session(_LANE, 1, versions.installed(), part))
     for name in names:
         stream.write(protocol.Start("/".join((target, _LANE, mode, name, case))))
         _tell(stream, target, mode, name, case, verdict, outcome.seconds)
@@ -195,7 +195,7 @@ def _sum_up(spec: AskedInductor, target: str) -> None:
     written: Dict[str, List[str]] = {}
     for path in sorted(home.glob(f"*/*/{writing.RECORD}")):
         written.setdefault(path.parent.parent.name, []).append(path.parent.name)
-    stamp = {**versions.found(), "targets": written, "digest": writing.digest(home)}
+    stamp = {**versions.installed(), "targets": written, "digest": writing.digest(home)}
     (home / writing.HARVEST).write_text(json.dumps(stamp, indent=1, sort_keys=True) + "\n", "utf-8")
 
 

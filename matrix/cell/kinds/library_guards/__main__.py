@@ -32,7 +32,7 @@ def main(arguments: List[str]) -> int:
         return spec
     _environ(spec, Path(arguments[0]).resolve())
     with open(spec.answers, "a", encoding="utf-8") as out:
-        _tell(out, {"versions": versions.found()})
+        _tell(out, {"versions": versions.installed()})
         warm.warm(spec.preload)
         # A library that the user named lies beside the column, after everything of the column's.
         sys.path += spec.beside

@@ -42,7 +42,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _lane(spec: AskedTests, lane: str, stream: Stream) -> int:
-    reasons = plan.targets(spec, lane, versions.found()["triton"], stream)
+    reasons = plan.targets(spec, lane, versions.installed()["triton"], stream)
     known: Optional[List[List[str]]] = None
     status = SUITE_DONE
     every = parts(spec, lane)
@@ -64,7 +64,7 @@ def _unsupported(part: Part, reason: str, known: Optional[List[List[str]]], stre
         [[names.COLLECTION, names.NO_PARAMETERS]] if not part.shard or part.shard[0] == 1 else []
     )
     items = everything if known is None else known
-    stream.write(protocol.Session(part.lane, len(items), versions.found(), part.name))
+    stream.write(protocol.Session(part.lane, len(items), versions.installed(), part.name))
     for kernel, case in items:
         part.tell(stream, kernel, case, Verdict("unsupported", "target", message=reason))
 
@@ -79,9 +79,9 @@ def _run(part: Part, spec: AskedTests, stream: Stream) -> int:
     if not Path(f"{part.items}.announced").exists():
         if code == 5:
             # Nothing was collected, and nothing went wrong: a sample or a glob that leaves none.
-            stream.write(protocol.Session(part.lane, 0, versions.found(), part.name))
+            stream.write(protocol.Session(part.lane, 0, versions.installed(), part.name))
             return SUITE_DONE
-        stream.write(protocol.Session(part.lane, 1, versions.found(), part.name))
+        stream.write(protocol.Session(part.lane, 1, versions.installed(), part.name))
         part.tell(stream, names.COLLECTION, names.IMPORT, _never_began(code, _since(log, before)))
         return SUITE_DONE
     if code not in _FINE:

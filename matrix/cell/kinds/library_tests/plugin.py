@@ -86,7 +86,7 @@ class Cells:
         items = [self._item(item.nodeid) for item in session.items]
         planned = len(set(items)) + len(self.not_collected)
         self.stream.write(
-            protocol.Session(self.part.lane, planned, versions.found(), self.part.name)
+            protocol.Session(self.part.lane, planned, versions.installed(), self.part.name)
         )
         Path(self.part.items).write_text(json.dumps(items), "utf-8")
         for nodeid, report in self.not_collected.items():

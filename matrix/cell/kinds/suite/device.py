@@ -31,9 +31,11 @@ def same_bits(first: Mapping[str, Any], second: Mapping[str, Any]) -> List[str]:
     import torch
 
     different = []
-    for name, one in first.items():
-        one, two = (t.detach().contiguous().view(-1).view(torch.uint8) for t in (one, second[name]))
-        if one.shape != two.shape or not torch.equal(one, two):
+    for name, output in first.items():
+        left, right = (
+            t.detach().contiguous().view(-1).view(torch.uint8) for t in (output, second[name])
+        )
+        if left.shape != right.shape or not torch.equal(left, right):
             different.append(name)
     return different
 

@@ -161,7 +161,7 @@ def _watched(item: Item, spec: Asked, started: Any, finished: Any) -> Optional[C
 
 
 def _unsupported(item: Item, kernel: Any, case: Any) -> Optional[Verdict]:
-    installed = versions.found()
+    installed = versions.installed()
     shims = [shim.name for shim in compat.active()]
     lack = language.lack(kernel.features(case), installed["triton"], item.target, shims)
     if lack is not None:

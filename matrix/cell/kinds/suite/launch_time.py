@@ -51,14 +51,14 @@ def measured(launch: Callable[[], Any]) -> Dict[str, Any]:
 
 def _batch(launch: Callable[[], Any]) -> Dict[str, float]:
     """Seconds by kernel, of its quickest launch."""
-    taken: Dict[str, List[float]] = {}
+    samples: Dict[str, List[float]] = {}
     ends = time.monotonic() + _SECONDS
-    with _watched(time.process_time, taken):
+    with _watched(time.process_time, samples):
         for _ in range(_MOST):
             launch()
             if time.monotonic() > ends:
                 break
-    return {name: min(values) for name, values in taken.items()}
+    return {name: min(values) for name, values in samples.items()}
 
 
 def _calls(launch: Callable[[], Any]) -> Dict[str, int]:
@@ -69,23 +69,23 @@ def _calls(launch: Callable[[], Any]) -> Dict[str, int]:
         nonlocal count
         count += event in ("call", "c_call")
 
-    taken: Dict[str, List[float]] = {}
+    samples: Dict[str, List[float]] = {}
     before = sys.getprofile()
-    with _watched(lambda: count, taken):
+    with _watched(lambda: count, samples):
         sys.setprofile(called)
         try:
             launch()
         finally:
             sys.setprofile(before)
-    return {name: int(max(values)) for name, values in taken.items()}
+    return {name: int(max(values)) for name, values in samples.items()}
 
 
 @contextlib.contextmanager
-def _watched(read: Callable[[], float], taken: Dict[str, List[float]]) -> Iterator[None]:
-    """Adds to `taken`, by kernel, how much further `read` is where a launcher is called than where its kernel was."""
+def _watched(read: Callable[[], float], samples: Dict[str, List[float]]) -> Iterator[None]:
+    """Adds to `samples`, by kernel, how much further `read` is where a launcher is called than where its kernel was."""
     from triton.runtime.jit import JITFunction
 
-    before, kept = vars(JITFunction).get("run"), len(launching.launches)
+    before, launches_before = vars(JITFunction).get("run"), len(launching.launches)
     run: Any = JITFunction.run
     began: List[float] = []
 
@@ -100,7 +100,7 @@ def _watched(read: Callable[[], float], taken: Dict[str, List[float]]) -> Iterat
         # A kernel that was compiled ahead is launched by itself.
         if began:
             name = getattr(getattr(handed.source, "fn", None), "__name__", handed.function.name)
-            taken.setdefault(name, []).append(read() - began[-1])
+            samples.setdefault(name, []).append(read() - began[-1])
 
     JITFunction.run = watched  # type: ignore[method-assign]
     launching.run_with(launched)
@@ -112,7 +112,7 @@ def _watched(read: Callable[[], float], taken: Dict[str, List[float]]) -> Iterat
             del JITFunction.run
         else:
             JITFunction.run = before
-        del launching.launches[kept:]
+        del launching.launches[launches_before:]
 
 
 def _pace() -> float:

@@ -76,11 +76,11 @@ def _look_at(path: Path) -> Module:
     except (RecursionError, MemoryError) as error:
         return Module(name, path, "broken", why=f"{type(error).__name__}: {error}")
     names = list(_set_names(tree.body))
-    if any(one == KERNEL for one, _, _ in names):
+    if any(name_set == KERNEL for name_set, _, _ in names):
         return Module(name, path, "kernel")
-    for one, line, is_kernel in names:
-        if is_kernel or _meant(one):
-            why = f"sets {one}, and a kernel's module sets {KERNEL}: rename it, or {_HELPER}"
+    for name_set, line, is_kernel in names:
+        if is_kernel or _meant(name_set):
+            why = f"sets {name_set}, and a kernel's module sets {KERNEL}: rename it, or {_HELPER}"
             return Module(name, path, "misspelt", line, why)
     return Module(name, path, "helper", why=f"it sets no {KERNEL}")
 
@@ -124,9 +124,9 @@ def _makes_kernel(value: ast.expr) -> bool:
 
 def folders(folder: Union[str, Path]) -> List[str]:
     """The folders in a suite's folder that hold Python files, none of which is looked at."""
-    found = []
+    subfolders = []
     for path in sorted(Path(folder).iterdir()):
         if path.is_dir() and path.suffix != ".py" and not path.name.startswith((".", "__")):
             if any(path.glob("*.py")):
-                found.append(path.name + os.sep)
-    return found
+                subfolders.append(path.name + os.sep)
+    return subfolders

@@ -77,7 +77,7 @@ def shared_plan(spec: AskedSuite, lane: str) -> Planned:
 
 def _make(spec: AskedSuite, lane: str) -> Planned:
     stream = Stream(spec.records)
-    installed = versions.found()
+    installed = versions.installed()
     if spec.again is not None:
         stream.write(protocol.Session(lane, spec.planned[lane], installed))
         return Planned([_known(item) for item in spec.again[lane]], [])
@@ -101,13 +101,13 @@ def _make(spec: AskedSuite, lane: str) -> Planned:
         items += _items(spec, lane, name, loaded, on)
     stream.write(protocol.Session(lane, len(items), installed))
     # They are planned, and the host has their cells.
-    taken = frozenset(spec.taken)
+    reused = frozenset(spec.reused)
     if spec.shard:
         # It has those of the other shares as well.
         for item in items:
-            if item.id in taken:
+            if item.id in reused:
                 stream.write(protocol.Taken(item.id))
-    left = [item for item in items if item.id not in taken]
+    left = [item for item in items if item.id not in reused]
     return Planned(left, preloading.safe(preload, spec.memory_limit_mb) if left else [])
 
 
@@ -223,7 +223,7 @@ def _answer(spec: AskedSuite, lane: str, name: str) -> Tuple[List[str], List[Any
     watched = spec.suite and not spec.libraries and lane != "device"
     watch = preloading.Watch()
     kernel = kernels.load(spec.suite, name)
-    imported = watch.found([spec.suite]) if watched and spec.suite else []
+    imported = watch.imported([spec.suite]) if watched and spec.suite else []
     library = spec.libraries is not None
     wrong = kernel_check.problems(kernel, may_be_empty=library, name="" if library else name)
     return (wrong, [], []) if wrong else ([], kernel_check.cases_in(kernel, lane), imported)

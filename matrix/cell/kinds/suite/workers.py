@@ -141,7 +141,9 @@ class _Queue:
         preloading.load(preload)
         forking.ready()
         self._shares: List[Share] = []
-        together = itertools.groupby(enumerate(items), lambda one: (one[1].target, one[1].kernel))
+        together = itertools.groupby(
+            enumerate(items), lambda item: (item[1].target, item[1].kernel)
+        )
         for _, group in together:
             share = list(group)
             size = _CASES_AT_ONCE * len(spec.modes)
@@ -179,7 +181,7 @@ class _Queue:
 
     def _left(self, at: int) -> Share:
         begun = specification.begun(self._spec, self.lane)
-        return [one for one in self._shares[at] if one[0] not in begun]
+        return [item for item in self._shares[at] if item[0] not in begun]
 
     @staticmethod
     def _owners(data: bytes) -> "array[int]":

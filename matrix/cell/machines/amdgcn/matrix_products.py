@@ -106,20 +106,20 @@ def mfma(machine, shape, kinds, a, b, c, old, fnuz, form, m, scales=None):
         form: "f32", "i32" or "f64", of C and D.
         scales: for gfx950's products of small floats, the scales of A and B; None for each that has none.
     """
-    kept, how = machine.matrices, (shape, form)
+    matrices, how = machine.matrices, (shape, form)
     left = _operand(machine, shape, 0, a, kinds[0], fnuz, scales)
     right = _operand(machine, shape, 1, b, kinds[1], fnuz, scales)
-    values = kept.of(c, how, lambda: _accumulators(machine, shape, c, form))
+    values = matrices.of(c, how, lambda: _accumulators(machine, shape, c, form))
     multiply = floats.product_in_order if form == "f64" else np.matmul
     if m is None:
         total = _rounded(multiply(left, right) + values.astype(f8), form)
     else:
         here = np.flatnonzero(m)
-        total = kept.of(old, how, lambda: _accumulators(machine, shape, old, form)).copy()
+        total = matrices.of(old, how, lambda: _accumulators(machine, shape, old, form)).copy()
         product = multiply(left[here], right[here]) + values[here].astype(f8)
         total[here] = _rounded(product, form)
     words = _words_of_rows(total, shape, machine.lanes, form)
-    kept.keep(words, how, total)
+    matrices.keep(words, how, total)
     return words
 
 

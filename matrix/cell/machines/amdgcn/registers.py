@@ -172,13 +172,13 @@ class Registers:
         return np.take_along_axis(value, np.broadcast_to(index, self.shape), 1)
 
     def branch(
-        self, condition: np.ndarray, m: Mask, taken: int, following: int
+        self, condition: np.ndarray, m: Mask, target: int, following: int
     ) -> List[Tuple[int, Mask]]:
         """Where the waves go: (block, waves) of each way."""
         if m is None:
             if condition.all():
-                return [(taken, None)]
+                return [(target, None)]
             if not condition.any():
                 return [(following, None)]
-            return [(taken, condition), (following, ~condition)]
-        return [(taken, condition & m), (following, ~condition & m)]
+            return [(target, condition), (following, ~condition)]
+        return [(target, condition & m), (following, ~condition & m)]
