@@ -30,7 +30,7 @@ from crosswarp.matrix.results.store import Store
 from crosswarp.reports import cli, page
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.page import why_data
-from crosswarp.reports.page.text import slug_of
+from crosswarp.reports.page.text import breakable, slug_of
 from crosswarp.reports.text import escape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -114,6 +114,9 @@ def build(out: Path, matrix: Path | None = None) -> None:
             print(done.stdout, file=sys.stderr)
         done.check_returncode()
         join_run(work / "site")
+        for path in (work / "site").rglob("*.html"):
+            if not path.is_relative_to(work / "site" / "run"):
+                path.write_text(breakable(path.read_text(encoding="utf-8")), encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(work / "site", out)
 

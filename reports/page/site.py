@@ -23,7 +23,7 @@ from crosswarp.reports.findings.view import View
 from crosswarp.reports.page import cells, ir, pages, runs
 from crosswarp.reports.page.missing import missing, unsupported
 from crosswarp.reports.page.model import Model
-from crosswarp.reports.page.text import block, line, script, web
+from crosswarp.reports.page.text import block, breakable, line, script, web
 from crosswarp.reports.text.signs import SIGNS
 from crosswarp.reports.text.summary import verdict
 
@@ -195,7 +195,7 @@ class _Renderer:
 
     def __call__(self, template: str, root: str, section: str, **context: Any) -> str:
         values: Mapping[str, Any] = {"root": root, "section": section, **context}
-        return self._environment.get_template(template).render(values)
+        return breakable(self._environment.get_template(template).render(values))
 
 
 def _clean(value: Any) -> Any:

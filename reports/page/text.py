@@ -22,6 +22,13 @@ _NOT_IN_SLUGS = re.compile(r"[^a-z0-9._+-]+")
 MAX_SLUG = 60
 # A run of 37,000 cells has some ten thousand distinct texts, most of them repeated many times.
 _DIFFERENT = 1 << 16
+# A tag, or an element that shows no text; or a long word. A table scrolls on a phone: only what is too wide for a
+# screen breaks in it.
+_TAG = r"<(?P<kind>script|style|svg|textarea|title)\b.*?</(?P=kind)>|<[^>]*>"
+_LONG_WORD = re.compile(rf"(?P<table><table\b.*?</table>)|{_TAG}|(?P<word>[^\s<>]{{16,}})", re.S)
+_LONG_IN_TABLE = re.compile(rf"{_TAG}|(?P<word>[^\s<>]{{50,}})", re.S)
+# Behind a sign and before a capital, not inside of `&quot;`.
+_JOINT = re.compile(r"&[#\w]+;|[._/:=(|-]+(?=[A-Za-z])|/(?=\d)|,(?=\S)|(?<=[a-z0-9])(?=[A-Z])")
 
 
 @lru_cache(maxsize=_DIFFERENT)
@@ -42,6 +49,22 @@ def line(text: str) -> str:
 def web(url: str) -> str:
     """Returns the address if it is an ordinary web address, else nothing."""
     return url if re.fullmatch(r"https?://[^\s<>()\"'`\\|]+", url) else ""
+
+
+def breakable(html: str) -> str:
+    """A page whose long names break at their joints on a phone: `mask_layout` behind `_`, `isWarpLocal` before `W`."""
+
+    def at_joints(part: re.Match[str]) -> str:
+        parts = part.groupdict()
+        if parts.get("table"):
+            return _LONG_IN_TABLE.sub(at_joints, part[0])
+        return _JOINT.sub(_with_break, part[0]) if parts["word"] else part[0]
+
+    return _LONG_WORD.sub(at_joints, html)
+
+
+def _with_break(joint: re.Match[str]) -> str:
+    return joint[0] if joint[0].startswith("&") else f"{joint[0]}<wbr>"
 
 
 def script(value: Any) -> str:
