@@ -164,13 +164,13 @@ def test_bad_is_what_fails_as_b_does(make_record, crash):
     wrong = symptom(b, green)
     assert wrong == (b.records[0],)
     assert answer(b, wrong) == ("bad", "crash: abort")
-    assert answer(green, wrong) == ("good", "2 cells green")
+    assert answer(green, wrong) == ("good", "2 cells pass")
     other = crash(case="1", fingerprint="instrN")
     told = ("cannot say", "fails in another way: crash: instrN")
     assert answer(judged([other]), wrong) == told
     # Only the cases that are red on B count: what else a combination breaks is not what is asked.
     elsewhere = [make_record(case="1"), crash(case="2", fingerprint="instrN")]
-    assert answer(judged(elsewhere), wrong) == ("good", "green where B is red (crash: instrN)")
+    assert answer(judged(elsewhere), wrong) == ("good", "passes where B fails (crash: instrN)")
     assert answer(judged([other, crash(case="2")]), wrong) == told
 
 

@@ -97,7 +97,7 @@ def test_what_is_missing_is_not_green(badge):
 def test_an_issue_that_no_longer_reproduces(make_record, make_issue, stored):
     records = [make_record(kernel="chunk", config="num_warps=8")]
     badge = badges(stored(records, [make_issue()]))["all"]
-    assert (badge.message, badge.colour) == ("1 ok · 1 newly green", COLOURS["known"])
+    assert (badge.message, badge.colour) == ("1 ok · 1 newly passing", COLOURS["known"])
 
 
 def test_a_run_of_the_shims_alone(make_record, stored):

@@ -100,8 +100,8 @@ def test_a_history_has_two_ends(count):
 @pytest.mark.parametrize(
     ("outcomes", "answer", "why"),
     [
-        (["pass", "pass"], "good", "2 cells green"),
-        (["pass", "unsupported"], "good", "1 cell green"),
+        (["pass", "pass"], "good", "2 cells pass"),
+        (["pass", "unsupported"], "good", "1 cell passes"),
         (["pass", "crash", "not-run"], "bad", "crash: f"),
         (["timeout"], "bad", "timeout: f"),
         (["pass", "not-run"], "cannot say", "not run: because"),

@@ -140,7 +140,7 @@ def test_another_failure_at_the_end_is_another_cause(crosswarp, history):
         ({"triton-2.3.1": "crash"}, "triton-2.3.1 was to be good; it is bad (crash: SIGABRT:", "--good", 2),
         ({"triton-2.3.1": "unsupported"}, "triton-2.3.1 was to be good; it cannot say (unsupported:", "--good", 2),
         ({"triton-2.3.1": "environment"}, "no such wheel. Check the index.", "--good", 3),
-        ({}, "triton-3.2.0 was to be bad; it is good (1 cell green)", "--bad", 2),
+        ({}, "triton-3.2.0 was to be bad; it is good (1 cell passes)", "--bad", 2),
         ({"triton-3.2.0": "environment"}, "triton-3.2.0 was to be bad; it cannot say", "--bad", 3),
     ],
 )  # fmt: skip
@@ -312,7 +312,7 @@ def test_a_search_as_json(crosswarp, history):
         "run": 1,
         "release": "triton-2.3.1",
         "answer": "good",
-        "why": "1 cell green",
+        "why": "1 cell passes",
     }
     assert said["red"] == [{
         "cell": "triton-3.1.0/sm_90/compile/bare/softmax/fp16/", "outcome": "crash",
@@ -336,7 +336,7 @@ def at_hand(history, fake_run, monkeypatch):
 @pytest.mark.parametrize(
     ("outcome", "status", "said"),
     [
-        ("pass", 0, "softmax on here-triton-3.9.0: good (1 cell green)"),
+        ("pass", 0, "softmax on here-triton-3.9.0: good (1 cell passes)"),
         ("crash", 1, "softmax on here-triton-3.9.0: bad outcome crash: SIGABRT: reshapeOuts"),
         ("unsupported", 125, "cannot say (unsupported: )"),
         ("not-run", 125, "cannot say (not run: )"),

@@ -149,7 +149,7 @@ def test_what_is_declared_unsupported_has_an_axis_too(crosswarp):
 @pytest.mark.parametrize(
     ("outcomes", "status", "said", "todo"),
     [
-        ({}, 2, "does not differ: it is good on triton-3.0.0 (1 cell green) and on triton-2.3.1", "Name two columns"),
+        ({}, 2, "does not differ: it is good on triton-3.0.0 (1 cell passes) and on triton-2.3.1", "Name two columns"),
         ({A: "crash", B: "crash"}, 2, "does not differ: it is bad on", "Name two columns"),
         ({A: OTHER, B: "crash"}, 2, "does not differ: it is bad on", "Name two columns"),
         ({A: "crash"}, 2, "A is to be the good one", "crosswarp blame softmax triton-2.3.1 triton-3.0.0"),

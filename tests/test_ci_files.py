@@ -416,7 +416,7 @@ def test_a_comment_starts_with_what_is_new(desk):
     green = [replace(record, outcome="pass", fingerprint="") for record in records]
     for committed, title, first in (
         (None, "1 regressed", "not compared with `b.json`"),
-        (green, "1 newly red · 1 regressed", "**Newly red since `b.json`**"),
+        (green, "1 newly failing · 1 regressed", "**Newly failing since `b.json`**"),
         (records, "nothing new · 1 regressed", "**What is new**"),
     ):
         if committed:

@@ -63,7 +63,7 @@ def test_every_room_stands_in_the_table_of_contributing():
         "matrix/cell/machines/amdgcn/instructions",
         "matrix/cell/machines/ptx/arithmetic",
         "matrix/cell/machines/ptx/instructions",
-        "matrix/cell/pytest_plugin/ways",
+        "matrix/cell/pytest_plugin/lanes",
     }
     assert rooms - inner <= told, sorted(rooms - inner - told)
 

@@ -414,7 +414,7 @@ def test_runs_are_set_against_each_other(visit, site, make_record):
     rows = tab.get_by_role("table", name="Runs").get_by_role("row").all_inner_texts()
     assert [row.split()[0] for row in rows[1:]] == ["3", "2", "1"]
     status = tab.get_by_role("status")
-    assert "1 squares differ: 1 newly red" in status.inner_text()
+    assert "1 squares differ: 1 newly failing" in status.inner_text()
     changed = tab.locator("#changed").inner_text()
     assert "chunk" in changed and "without compat: pass → limit" in changed
     tab.locator("#from").select_option("run 1, " + rows[3].split()[1][:10])
@@ -503,3 +503,16 @@ def test_light_dark_and_paper(visit, site):
         rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", tab.pdf(prefer_css_page_size=True)
     ).groups()
     assert float(width) > float(height)
+
+
+def test_each_page_is_legible_on_a_screen_and_on_a_phone(browser, site, make_record, load_script):
+    folder = site(
+        make_record(
+            kernel="a_kernel_whose_name_is_longer_than_a_phone_is_wide",
+            outcome="crash",
+            fingerprint="SIGABRT: ConcreteTypes::verifyInvariants(getDefaultDiagnosticEmitFn(ctx))",
+        )
+    )
+    with browser.new_context() as context:
+        layout = load_script("proofs/site_layout.py")
+        assert layout.walk(context.new_page(), folder, "main") == []

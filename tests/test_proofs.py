@@ -102,7 +102,7 @@ def test_records_that_claim_nothing(cells, known):
     (again,) = proofs(cells("grrgg"), [gone])
     assert (again.verdict, again.wrong) == (
         "contradicted",
-        ("it is red again on triton-3.0.0, triton-3.1.0.",),
+        ("it fails again on triton-3.0.0, triton-3.1.0.",),
     )
 
 

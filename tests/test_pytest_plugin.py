@@ -249,7 +249,7 @@ def test_the_summary_counts_each():
 def parsed(**changed):
     base = dict(
         virtual_gpu="sm_90",
-        virtual_gpu_way="compile",
+        virtual_gpu_lane="compile",
         crosswarp_shims=False,
         crosswarp_bare=False,
         crosswarp_sample=None,
@@ -265,10 +265,12 @@ def parsed(**changed):
 def test_the_interpreter_is_shimmed_unless_told_otherwise():
     assert not options.settings_of(parsed()).shimmed
     assert options.settings_of(parsed(crosswarp_shims=True)).shimmed
-    assert options.settings_of(parsed(virtual_gpu_way="interpret")).shimmed
-    assert not options.settings_of(parsed(virtual_gpu_way="interpret", crosswarp_bare=True)).shimmed
+    assert options.settings_of(parsed(virtual_gpu_lane="interpret")).shimmed
+    assert not options.settings_of(
+        parsed(virtual_gpu_lane="interpret", crosswarp_bare=True)
+    ).shimmed
     assert options.settings_of(parsed()).stubs == ["a", "b"]
-    assert options.settings_of(parsed(virtual_gpu_way="emulate", crosswarp_sanitize=True)).sanitize
+    assert options.settings_of(parsed(virtual_gpu_lane="emulate", crosswarp_sanitize=True)).sanitize
 
 
 @pytest.mark.parametrize(

@@ -277,7 +277,7 @@ def test_one_cell(unknown, command, tmp_path, monkeypatch):
         tmp_path / "x.py"
     ).read_text()
     for wrong, said in (
-        (cell.replace("=8", "=4"), "is pass. Name a red cell"),
+        (cell.replace("=8", "=4"), "is pass. Name a failing cell"),
         ("softmax", f'has no cell "softmax". Near it: {cell.replace("3.1.0", "3.")}'[:40]),
     ):
         status, _, err = command("reproduce", wrong, "--store", "store.db")

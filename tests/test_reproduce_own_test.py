@@ -83,7 +83,7 @@ def test_the_script_runs_the_test_and_installs_what_it_was_seen_with(reproduce, 
     )
     (ran,) = run(text, checkout)
     assert ran == [
-        "pytest", "--virtual-gpu", "sm_90", "--virtual-gpu-way", "compile", "--crosswarp-bare", "--crosswarp-stub",
+        "pytest", "--virtual-gpu", "sm_90", "--virtual-gpu-lane", "compile", "--crosswarp-bare", "--crosswarp-stub",
         "made_up._C", "--crosswarp-time-limit", "9", "tests/ops/test_b.py::T::test_one[fp16-[a]]", "it's $HOME",
     ]  # fmt: skip
     needed, library = run(text, checkout, "install")

@@ -399,7 +399,7 @@ def test_the_position_of_a_release():
     [
         ([("a", "crash", "f")], "bad", "crash"), ([("a", "crash", "other")], "cannot say", "fails in another way"),
         ([("a", "pass", "")], "good", ""), ([("b", "crash", "f")], "cannot say", "a was not run"),
-        ([("a", "pass", ""), ("b", "crash", "f")], "good", "green where B is red"),
+        ([("a", "pass", ""), ("b", "crash", "f")], "good", "passes where B fails"),
         ([("a", "unsupported", "")], "cannot say", ""),
         ([], "cannot say", ""),
     ],

@@ -192,7 +192,12 @@ def test_every_report_says_it(stored, make_record, make_issue):
     issue = make_issue(triton=">=3.3,<3.4")
     view = stored([red], [issue], code=1)
     text = "its affected releases >=3.3,<3.4 are too narrow at the lower edge: it fails on 3.2.0 as well"
-    site = "".join(page.site(view, [issue]).values()).replace("<wbr>", "").replace("&gt;", ">").replace("&lt;", "<")
+    site = (
+        "".join(page.site(view, [issue]).values())
+        .replace("<wbr>", "")
+        .replace("&gt;", ">")
+        .replace("&lt;", "<")
+    )
     for report in (summary(view), comment(view), markdown(view), export(view), site):
         assert text in " ".join(report.split())
 

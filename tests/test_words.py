@@ -12,7 +12,7 @@ from crosswarp.reports.cli import COMMANDS
 ROOT = Path(__file__).parents[1]
 # Each has its word in the glossary. Option values, ids of cells and JSON keys are not text.
 _OLD = re.compile(
-    r"\b(bare|shimmed|heals?|healed|unhealed|at hand|held against|whole numbers?|demonstrations?|"
+    r"\b(bare|shimmed|green|red|heals?|healed|unhealed|at hand|held against|whole numbers?|demonstrations?|"
     r"windows? of (an? |the )?issues?|its window|inside its window)\b",
     re.I,
 )
@@ -41,7 +41,11 @@ def prose(page):
 
 
 def test_an_old_word_is_found():
-    assert old_words("3 cells red bare") and old_words("each healed by a shim")
+    assert (
+        old_words("3 cells fail bare")
+        and old_words("it is green")
+        and old_words("each healed by a shim")
+    )
     assert not old_words("triton-3.2.0/sm_90/compile/bare/softmax --modes bare")
 
 

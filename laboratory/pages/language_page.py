@@ -67,8 +67,8 @@ def _head(table: Table) -> list[str]:
                 for sign, meaning in language_view.SIGNS
             ],
         ),
-        "A row that begins with ⋅ is an option of the name above it, with the value that was tried. Why something is "
-        "red stands [at the end](#what-fails-by-its-error).",
+        "A row that begins with ⋅ is an option of the name above it, with the value that was tried. The reason of a "
+        "failure stands [at the end](#what-fails-by-its-error).",
         f"{len(names)} names and {len(probes)} probes; {unprobed} names have none.",
     ]
 

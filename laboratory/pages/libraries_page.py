@@ -163,7 +163,7 @@ def _causes(verdict: Verdict, causes: Sequence[Cause], notes: Mapping[str, int])
         for cause in used
     ]  # fmt: skip
     heads = ["", "cause", "whose", "error (a regular expression)", "cells"]
-    return ["## Causes", "What is red with the shims installed, and why.", pipes(heads, rows)]
+    return ["## Causes", "The failures with compat, and their causes.", pipes(heads, rows)]
 
 
 def _shims(cells: Sequence[Cell]) -> list[str]:

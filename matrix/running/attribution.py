@@ -143,7 +143,7 @@ def answer(seen: Seen, symptom: Sequence[Record]) -> tuple[Answer, str]:
     ]
     if missing:
         return "cannot say", f"{missing[0]} was not run"
-    return "good", f"green where B is red ({seen.why})" if seen.red else seen.why
+    return "good", f"passes where B fails ({seen.why})" if seen.red else seen.why
 
 
 def _imported(record: Record, there: Sequence[Record]) -> bool:

@@ -121,7 +121,7 @@ def judge(records: Sequence[Record], case: str = "*", problems: Sequence[str] = 
     if ran and problems:
         return Seen("cannot say", problems[0])
     if ran:
-        return Seen("good", f"{len(ran)} cell{'s' if len(ran) > 1 else ''} green")
+        return Seen("good", f"{len(ran)} cell{'s pass' if len(ran) > 1 else ' passes'}")
     if chosen:
         return Seen("cannot say", f"unsupported: {chosen[0].message or chosen[0].reason}")
     return Seen("cannot say", "it has no case in this lane")

@@ -46,8 +46,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kernel", metavar="KERNEL", help="or a test of a library, FILE::FUNCTION, in its checkout"
     )
     for name, meaning in (
-        ("good", "a release where it is green, such as 3.1.0 or triton-3.1.0"),
-        ("bad", "a release where it is red; older than the good one, to find the fix"),
+        ("good", "a release where it passes, such as 3.1.0 or triton-3.1.0"),
+        ("bad", "a release where it fails; older than the good one, to find the fix"),
     ):
         parser.add_argument(f"--{name}", metavar=name.upper(), help=meaning)
     among = parser.add_mutually_exclusive_group()

@@ -78,10 +78,10 @@ def add(parser: argparse.ArgumentParser) -> None:
         "kernel", metavar="KERNEL", help="or a test of a library, FILE::FUNCTION, in its checkout"
     )
     parser.add_argument(
-        "a", metavar="A", help="a column where it is green, such as triton-3.1.0 or 3.1.0"
+        "a", metavar="A", help="a column where it passes, such as triton-3.1.0 or 3.1.0"
     )
     parser.add_argument(
-        "b", metavar="B", help="one where it is red, such as triton-3.1.0+numpy-2.0.2"
+        "b", metavar="B", help="one where it fails, such as triton-3.1.0+numpy-2.0.2"
     )
     trials.add_trial(parser)
 

@@ -74,7 +74,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="issues to open at once (5)",
     )
     outputs = actions.add_parser(
-        "outputs", help="red, regressed and page of a run, as lines for $GITHUB_OUTPUT"
+        "outputs", help="`red`, `regressed` and `page` of a run, as lines for $GITHUB_OUTPUT"
     )
     outputs.add_argument("--page", default="", metavar="PATH", help="where the page of the run is")
     add_since(comment)
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def outputs(view: View, page: str) -> str:
-    """`red`: cells that are red, known or not. `regressed`: those that are neither known nor fixed as promised,
+    """`red`: cells that fail, known or not. `regressed`: those that are neither known nor fixed as promised,
     counted as on a badge. `page`: as given."""
     red = sum(record.red for record in view.records)
     return f"red={red}\nregressed={standing(view).regressed}\npage={escape.line(page)}\n"
@@ -142,7 +142,7 @@ def body(view: View, cause: Cause, link: str = "", record: str = "", script: str
     again = command(view.run, first.kernel, first.column, first.lane, [first.target], first.mode)
     parts = [
         f"<!-- crosswarp-cause: {cause.key} -->",
-        f"{len(cause.records):,} cells are red and no known issue explains them; the first is {_code(first.id)}.",
+        f"{len(cause.records):,} cells fail and no known issue explains them; the first is {_code(first.id)}.",
         f"{cause.outcome}: {_code(cause.fingerprint)}",
         "\n".join(f"- {name}: {', '.join(map(_code, names[:20]))}" for name, names in facts),
         escape.block(first.message, LONGEST_MESSAGE) if first.message else "",

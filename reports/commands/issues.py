@@ -66,7 +66,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         proved = of_verdict(records, shown.verdict, by_kernel)
         if options.new:
             made = escape.terminal("\n".join(drafts(shown, known)))
-            print(made or "# Nothing is red that no known issue explains.\n", end="")
+            print(made or "# Nothing fails that no known issue explains.\n", end="")
             return 0
     text = FORMATS[options.format](proved, list(columns_of(records)), name)
     colour.show_as(options.format, text)

@@ -1,4 +1,4 @@
-"""`crosswarp range`: the releases that a suite was measured green on, as a version specifier."""
+"""`crosswarp range`: the releases that a suite was measured to pass on, as a version specifier."""
 
 from __future__ import annotations
 

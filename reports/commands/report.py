@@ -69,8 +69,8 @@ def _add_ir(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--ir",
         action="store_true",
-        help="compile a few cells that turned red or grew heavier anew, on both columns, and show MLIR, PTX, SASS and "
-        "what differs",
+        help="compile a few cells that began to fail or grew heavier anew, on both columns, and show MLIR, PTX, SASS "
+        "and what differs",
     )
     group.add_argument(
         "--ir-at-most", type=positive, default=4, metavar="N", help="cells to show (4)"

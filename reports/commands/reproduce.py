@@ -1,4 +1,4 @@
-"""`crosswarp reproduce`: a red cell as one script to attach to a report; it needs torch and triton alone if it can."""
+"""`crosswarp reproduce`: a failing cell as one script for a report; it needs only torch and triton if it can."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import escape, folder
 
 DESCRIPTION = (
-    "Write a script that shows a red cell, to attach to an upstream report: the kernel, launcher, reference and the "
-    "one case, which need torch and triton alone, and what of other packages the kernel's module imports; of a "
+    "Write a script that shows a failing cell, to attach to an upstream report: the kernel, launcher, reference and "
+    "the one case, which need torch and triton alone, and what of other packages the kernel's module imports; of a "
     "library's test, what to install and its pytest. Without CELL: one for each root cause of the run that no known "
     "issue explains, into --out."
 )
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         folder.write(options.out or _OUT, files)
         print("\n".join(escape.terminal(str((options.out or _OUT) / name)) for name in files))
         if not files:
-            print(f"run {shown.run.id} has nothing red that no known issue explains. Name a cell.")
+            print(f"run {shown.run.id} has no failure that no known issue explains. Name a cell.")
         return 0
     record = _cell(shown, options.cell)
     text = make(record, options.out.name if options.out else f"reproduce{ending(shown)}")
@@ -109,7 +109,7 @@ def _cell(shown: View, wanted: str) -> Record:
         # As it is stored, or as reports print it.
         if wanted in (record.id, escape.line(record.id)) or f"{wanted}/" == record.id:
             if not record.red:
-                raise UsageError(f"{wanted} is {record.outcome}. Name a red cell.")
+                raise UsageError(f"{wanted} is {record.outcome}. Name a failing cell.")
             return record
     # 300 characters of an id are enough; comparing megabytes takes too long.
     red = [escape.line(record.id, 300) for record in shown.records if record.red]
@@ -119,7 +119,7 @@ def _cell(shown: View, wanted: str) -> Record:
         + (
             f"Near it: {', '.join(near)}."
             if near
-            else "Nothing in it is red: name another run with --run."
+            else "Nothing in it fails: name another run with --run."
         )
     )
 

@@ -73,9 +73,9 @@ class Answer:
         elif free:
             parts.append(f"never needed on any column tried ({_listed(free)})")
         if wrong := self.at(Need.WRONG):
-            parts.append(f"goes the wrong way on {_listed(wrong)}: only the other side is green")
+            parts.append(f"goes the wrong way on {_listed(wrong)}: only the other side passes")
         if red := self.at(Need.BOTH_RED):
-            parts.append(f"red either way on {_listed(red)}")
+            parts.append(f"fails either way on {_listed(red)}")
         if late := self.at(Need.TIMEOUT):
             parts.append(f"timed out on {_listed(late)}, which says nothing")
         if idle := self.at(Need.NO_EFFECT):

@@ -106,11 +106,9 @@ def _proof(
     remarks = list(wrong)
     partly = set(states["mixed"]) | set(states["otherwise"]) & set(inside)
     if issue.status == "reproduced" and not remarks and partly:
-        remarks.append(
-            f"only a part of its case is red in this way on {', '.join(sorted(partly))}."
-        )
+        remarks.append(f"only a part of its case fails in this way on {', '.join(sorted(partly))}.")
     if issue.status == "no longer reproduces" and (states["red"] or states["mixed"]):
-        remarks.append(f"it is red again on {', '.join([*states['red'], *states['mixed']])}.")
+        remarks.append(f"it fails again on {', '.join([*states['red'], *states['mixed']])}.")
     not_run = [column for column in inside if not mine[column]]
     verdict: Verdict = "shown"
     if remarks:

@@ -56,7 +56,7 @@ class Standing:
             (self.ok, f"{self.ok:,} {STANDINGS['passing'].short}"),
             (self.fixed, f"{self.fixed:,} {STANDINGS['fixed'].short}"),
             (self.known, f"{self.known:,} {STANDINGS['known'].short}"),
-            (self.newly_green, f"{self.newly_green:,} newly green"),
+            (self.newly_green, f"{self.newly_green:,} newly passing"),
             (len(self.lost), f"{columns} not run"),
             (self.not_run, f"{self.not_run:,} not run"),
             (not (self.whole or self.lost or self.not_run), "not whole"),

@@ -42,7 +42,7 @@ def script(view: View, record: Record, root: Path, table: Mapping[str, Target], 
     if not all(part.isprintable() for part in test):
         raise UsageError(f"{escape.line(record.id, 300)}: a shell cannot be given its name.")
     virtual = [
-        "--virtual-gpu", _target(record, view, table), "--virtual-gpu-way", record.lane,
+        "--virtual-gpu", _target(record, view, table), "--virtual-gpu-lane", record.lane,
         "--crosswarp-shims" if record.mode == "shimmed" else "--crosswarp-bare",
         *(word for module in own_settings.stub for word in ("--crosswarp-stub", module)),
     ]  # fmt: skip

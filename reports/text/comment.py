@@ -112,7 +112,7 @@ def _news(since: Since | None) -> str:
     if since is None or since.why_not:
         return ""
     worse, fixed = (sum(len(g.pairs) for g in groups) for groups in (since.worse, since.fixed))
-    parts = [f"{n:,} {what}" for n, what in ((worse, "newly red"), (fixed, "fixed")) if n]
+    parts = [f"{n:,} {what}" for n, what in ((worse, "newly failing"), (fixed, "fixed")) if n]
     return f"{' · '.join(parts) or 'nothing new'} · "
 
 
@@ -123,7 +123,7 @@ def _new(since: Since) -> list[Section]:
         return [Section("What is new", [row])]
     sections = []
     for groups, what in (
-        (since.worse, "Newly red"),
+        (since.worse, "Newly failing"),
         (since.changed, "Red for another reason"),
         (since.fixed, "Fixed"),
     ):
@@ -132,7 +132,7 @@ def _new(since: Since) -> list[Section]:
             rows = [_group(group) for group in groups]
             sections.append(_table(f"{what} since {name}", heads, rows))
     if since.heavier:
-        line = f"- {since.heavier:,} cells are green and heavier or slower than in {name}"
+        line = f"- {since.heavier:,} cells pass and are heavier or slower than in {name}"
         sections.append(Section("Heavier", [line]))
     if not sections:
         sections.append(Section("What is new", [f"- nothing since {name}"]))

@@ -175,7 +175,7 @@ def _red(place: Place, record: Record, known: Mapping[str, Issue]) -> str:
     more = f", and {len(place.red) - 1} more" if len(place.red) > 1 else ""
     side = "this side" if place.need.value in ("wrong way", "red either way") else "the other side"
     return (
-        f"{place.column}, {place.target}: {side} is red in {record.case}{more}: {record.outcome}: "
+        f"{place.column}, {place.target}: {side} fails in {record.case}{more}: {record.outcome}: "
         f"{escape.line(words(record), 120)} ({why})"
     )
 

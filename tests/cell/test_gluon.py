@@ -99,7 +99,7 @@ def test_a_gluon_kernel_in_the_plugin(tmp_path):
     library = tmp_path / "library"
     library.mkdir()
     (library / "test_it.py").write_text(textwrap.dedent(TESTS))
-    found = Runs(tmp_path)("--virtual-gpu-way", "interpret", library=library)
+    found = Runs(tmp_path)("--virtual-gpu-lane", "interpret", library=library)
     assert found.outcomes() == {
         "test_doubles[gluon]": "unsupported",
         "test_doubles[triton]": "interpreted",

@@ -23,7 +23,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compiled(run):
-    """The whole library in way compile."""
+    """The whole library in the lane compile."""
     tests = [str(LIBRARY / "tests" / name) for name in ("test_ops.py", "test_failures.py")]
     stub = ("--crosswarp-stub", "small_ops_cuda", "--crosswarp-time-limit", "60")
     return run(*tests, *stub, "-k", "not never_ends")
@@ -202,7 +202,7 @@ def test_amd(run):
 @pytest.mark.triton(">=3.2")
 def test_interpreted_numbers_are_judged(run):
     names = "scale or every_way or backward or steer or wrong_type or expected_to_fail"
-    chosen = ("--virtual-gpu-way", "interpret", "-k", names)
+    chosen = ("--virtual-gpu-lane", "interpret", "-k", names)
     done = run(str(LIBRARY / "tests" / "test_ops.py"), *chosen)
     found = done.outcomes()
     assert found["test_scale"] == found["test_every_way_to_say_no"] == "interpreted", done.text
@@ -213,8 +213,8 @@ def test_interpreted_numbers_are_judged(run):
 
 @pytest.mark.triton("<3.0")
 def test_an_interpreter_that_fails_on_most_kernels_is_refused(run):
-    done = run(str(LIBRARY / "tests" / "test_ops.py"), "--virtual-gpu-way", "interpret")
-    assert done.code == 4 and "--virtual-gpu-way compile" in done.text
+    done = run(str(LIBRARY / "tests" / "test_ops.py"), "--virtual-gpu-lane", "interpret")
+    assert done.code == 4 and "--virtual-gpu-lane compile" in done.text
 
 
 @pytest.mark.one_release
@@ -296,7 +296,7 @@ def test_everything_is_taken_back(in_fork):
         patches = Patches()
         wanted = SimpleNamespace(
             virtual_gpu="sm_90",
-            virtual_gpu_way="compile",
+            virtual_gpu_lane="compile",
             crosswarp_shims=True,
             crosswarp_bare=False,
             crosswarp_sample=None,

@@ -7,7 +7,7 @@ from plugin_runs import LIBRARY, Runs
 from crosswarp.compat.versions import in_window
 
 NUMBERS = str(LIBRARY / "tests" / "test_numbers.py")
-WAY = ("--virtual-gpu-way", "emulate", "--crosswarp-time-limit", "20")
+WAY = ("--virtual-gpu-lane", "emulate", "--crosswarp-time-limit", "20")
 # triton#11836: a sum that its loop reads is put together only after the loop.
 SILENTLY_WRONG = in_window("<3.9", triton.__version__)
 pytestmark = [pytest.mark.triton(">=3.0"), pytest.mark.both_ends]
@@ -66,7 +66,7 @@ def test_a_sum_that_is_silently_wrong_is_right_with_the_shims(run):
 
 
 def test_what_takes_too_long_says_nothing(run):
-    limit = ("--virtual-gpu-way", "emulate", "--crosswarp-time-limit", "8")
+    limit = ("--virtual-gpu-lane", "emulate", "--crosswarp-time-limit", "8")
     done = run(NUMBERS, *limit, "-k", "hours")
     assert done.outcomes() == {
         "test_takes_hours": "timeout",

@@ -1,10 +1,10 @@
-"""Unmodified tests of six libraries, each for real on this GPU and by way compile on the virtual sm_90, and a table.
+"""Unmodified tests of six libraries, each on this GPU and in the lane compile on the virtual sm_90, and a table.
 
     python on_device.py pack SOURCES --sources sources.tar.xz      where unmodified.py has fetched them
     python on_device.py run --sources sources.tar.xz               on the machine with the GPU; needs no network
 
 Both sides take the same sample and the first and last configuration of each autotuner. Exit 1: a test that is green on
-the GPU is red in way compile, or a failure to compile was not seen there.
+the GPU fails in the lane compile, or a failure to compile was not seen there.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Compiling, assembling and the limits of a launch: what way compile has to see.
+# Compiling, assembling and the limits of a launch: what the lane compile has to see.
 COMPILES = re.compile(
     r"CompilationError|OutOfResources|out of resource|PassManager|CompileTimeAssertion|UnsupportedLanguage|"
     r"PTXAS|ptxas|Triton Error \[CUDA\]: invalid|SIGABRT|SIGSEGV|triton/compiler|LinearLayout"
@@ -178,17 +178,17 @@ def judged(real, virtual):
     if on in ("passed", "xfailed") and off in (*GREEN, "xfailed"):
         return True, "green on both"
     if on in ("passed", "xfailed"):
-        return False, "green on the device, red in way compile"
+        return False, "passes on the device, fails in the lane compile"
     does_not_compile = COMPILES.search(real["why"]) is not None
     if off == "red":
         if "took longer than" in virtual["why"]:
-            return None, "red on the device, out of time in way compile"
+            return None, "fails on the device, out of time in the lane compile"
         return True, "red on both"
     if does_not_compile:
-        return False, "does not compile on the device, compiles in way compile"
+        return False, "does not compile on the device, compiles in the lane compile"
     return (
         None,
-        "wrong numbers or a runtime's error on the device, which way compile does not judge",
+        "wrong numbers or a runtime's error on the device, which the lane compile does not judge",
     )
 
 

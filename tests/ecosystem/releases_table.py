@@ -176,7 +176,7 @@ def section(work: Path, every: Sequence[str]) -> str:
         "## The newest releases of the package index",
         "",
         f"Written by `nox -s ecosystem` ([tests/ecosystem](../../tests/ecosystem/README.md)), run on "
-        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, way compile, with {said}.",
+        f"{' to '.join(dict.fromkeys(dates[:1] + dates[-1:]))}, lane compile, with {said}.",
         "Each row is a sample of a release; a cell says how many are green, and how many red; in brackets those that "
         "say nothing of Triton: nothing was launched, skipped, not applicable, too slow for this machine, or a package "
         "was not there. Behind an arrow: with the shims, where that differs. What is `tests` are the release's own. Of "

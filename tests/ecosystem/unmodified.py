@@ -73,7 +73,7 @@ def fetch(library: str, facts: dict[str, Any], folder: Path) -> None:
 def command_of(facts: dict[str, Any], python: str, options: argparse.Namespace) -> list[str]:
     """pytest on the library's tests, without the options of one run."""
     command = [python, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "-q", "--no-header"]
-    command += ["--virtual-gpu", options.target, "--virtual-gpu-way", options.way]
+    command += ["--virtual-gpu", options.target, "--virtual-gpu-lane", options.way]
     command += ["--crosswarp-sample", str(options.sample)]
     command += ["--crosswarp-time-limit", str(options.time_limit)]
     command += ["--continue-on-collection-errors", "--tb=short", "-o", "log_cli=false"]
@@ -298,7 +298,7 @@ def page(cells: list[Cell]) -> str:
         "",
         "Written by `python tests/ecosystem/unmodified.py table`; how to run it: "
         "[tests/ecosystem](../../tests/ecosystem/README.md).",
-        f"Run on {between}, way compile, sm_90, two configurations of each autotuner, samples of at most "
+        f"Run on {between}, lane compile, sm_90, two configurations of each autotuner, samples of at most "
         f"{' and '.join(map(str, samples))} tests a library, spread over its test functions. No number was judged.",
         f"Revisions: {revisions}. crosswarp: {', '.join(_commits(cells))}. "
         f"Time limit of a test: {' and '.join(f'{limit:g}' for limit in limits)} s.",

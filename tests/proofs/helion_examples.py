@@ -147,7 +147,7 @@ def _compute(out: Path, mode: str, pythons: list[str]) -> None:
     for python in pythons:
         release = _printed(python, "import triton; print(triton.__version__)")
         records = out / f"{release}-{mode}.jsonl"
-        _tests(python, "test_compute", out, records, "--virtual-gpu-way=emulate", option)
+        _tests(python, "test_compute", out, records, "--virtual-gpu-lane=emulate", option)
 
 
 def _table(out: Path) -> None:

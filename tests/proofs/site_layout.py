@@ -4,7 +4,7 @@
 
 A page is its article, shown in the frame of another: to open each would take a hundred times as long. It is legible
 where nothing overflows (a table may scroll on a phone), no name is broken between two letters, and no letter is
-smaller than 12 px. `tests/test_docs_site.py` asks the same of the pages that docs/ makes.
+smaller than 12 px. `tests/test_docs_site.py` and `tests/test_page_browser.py` ask the same of what they build.
 """
 
 from __future__ import annotations
@@ -17,25 +17,22 @@ from pathlib import Path
 from typing import Any
 
 SCREEN, PHONE = 1440, 390
-# The part of a page that is shown in the frame of another, by the folder of the site.
-_BOXES = {"run": "main", "": "article"}
 _AT_ONCE = 50
 
 
-def walk(tab: Any, address: str, site: Path, folder: str = "") -> list[tuple[int, str, str, str]]:
-    """The findings on a site's pages, those below `folder` or all others: width, page, kind and text."""
-    box = _BOXES[folder]
+def walk(tab: Any, site: Path, box: str, without: str = "") -> list[tuple[int, str, str, str]]:
+    """The findings on each page of `site` that has the element `box`: width, page, kind and text.
+
+    Args:
+        without: a folder whose pages are left out.
+    """
     pages = []
     for path in sorted(site.rglob("*.html")):
-        page = path.relative_to(site).as_posix()
-        if (page.partition("/")[0] == "run") == (folder == "run"):
-            inner = re.search(
-                rf"<{box}\b[^>]*>(.*)</{box}>", path.read_text(encoding="utf-8"), re.S
-            )
-            pages += [(page, inner[1])] if inner else []
-    script = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    script = script[script.index("([box") :]
-    tab.goto(f"{address}{folder}{'/' if folder else ''}index.html")
+        inside = re.search(rf"<{box}\b[^>]*>(.*)</{box}>", path.read_text("utf-8"), re.S)
+        if inside and not (without and path.is_relative_to(site / without)):
+            pages.append((path.relative_to(site).as_posix(), inside[1]))
+    script = Path(__file__).with_suffix(".js").read_text("utf-8").partition("\n")[2]
+    tab.goto((site / "index.html").as_uri())
     findings = []
     for width in (SCREEN, PHONE):
         tab.set_viewport_size({"width": width, "height": 400})
@@ -50,14 +47,10 @@ def main() -> int:
 
     site = Path(sys.argv[1]).resolve()
     with sync_playwright() as playwright:
-        found = shutil.which("chromium") or playwright.chromium.executable_path
-        with playwright.chromium.launch(executable_path=found) as browser:
+        path = shutil.which("chromium") or playwright.chromium.executable_path
+        with playwright.chromium.launch(executable_path=path) as browser:
             tab = browser.new_page()
-            findings = [
-                finding
-                for folder in _BOXES
-                for finding in walk(tab, f"{site.as_uri()}/", site, folder)
-            ]
+            findings = walk(tab, site, "article", without="run") + walk(tab, site / "run", "main")
     for finding in findings:
         print(*finding, sep="  ")
     counts = Counter((width, kind) for width, _, kind, _ in findings)

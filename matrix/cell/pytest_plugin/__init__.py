@@ -2,7 +2,7 @@
 
 Entry point of the group `pytest11`. Without the option it is inert: it imports neither torch nor Triton, and adds some
 lines to ``pytest --help``. With it, each test runs in a forked child, on tensors that claim to be on the GPU
-(`virtual_torch`), and its launches go one of three ways (`ways`).
+(`virtual_torch`), and its launches go through one of three lanes (`lanes`).
 
 Where crosswarp is on the path but not installed: ``-p crosswarp.matrix.cell.pytest_plugin``.
 

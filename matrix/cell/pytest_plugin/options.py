@@ -5,7 +5,7 @@ PYTEST_DONT_REWRITE
 
 from typing import Any, Dict, List, NamedTuple, Optional
 
-WAYS = ("compile", "interpret", "emulate")
+LANES = ("compile", "interpret", "emulate")
 DEFAULT_SECONDS = 120.0
 # Of an autotuner's configurations: one alone would not show that a second one fails.
 DEFAULT_CONFIGURATIONS = 2
@@ -26,7 +26,7 @@ class Settings(NamedTuple):
     """
 
     target: str
-    way: str
+    lane: str
     shimmed: bool
     sample: Optional[int]
     stubs: List[str]
@@ -41,8 +41,8 @@ _OPTIONS: Dict[str, Dict[str, Any]] = {
         metavar="TARGET",
         help="run GPU tests without a GPU: kernels are compiled for this target (sm_80, gfx942, H100, …)",
     ),
-    "--virtual-gpu-way": dict(
-        choices=WAYS,
+    "--virtual-gpu-lane": dict(
+        choices=LANES,
         default="compile",
         help="compile: every launch compiles for real, numbers are not judged (default). "
         "interpret: Triton's interpreter computes the numbers, nothing is compiled. "
@@ -50,10 +50,10 @@ _OPTIONS: Dict[str, Dict[str, Any]] = {
     ),
     "--crosswarp-shims": dict(
         action="store_true",
-        help="with crosswarp.compat installed (way interpret: always; --crosswarp-bare turns it off)",
+        help="with crosswarp.compat installed (lane interpret: always; --crosswarp-bare turns it off)",
     ),
     "--crosswarp-bare": dict(
-        action="store_true", help="without crosswarp.compat, in way interpret as well"
+        action="store_true", help="without crosswarp.compat, in the lane interpret as well"
     ),
     "--crosswarp-sample": dict(
         type=int,
@@ -70,7 +70,7 @@ _OPTIONS: Dict[str, Dict[str, Any]] = {
         type=float,
         default=DEFAULT_SECONDS,
         metavar="SECONDS",
-        help=f"wall time for one test; past it the test is red (default {DEFAULT_SECONDS:g})",
+        help=f"wall time for one test; past it the test fails (default {DEFAULT_SECONDS:g})",
     ),
     "--crosswarp-configurations": dict(
         type=int,
@@ -80,7 +80,7 @@ _OPTIONS: Dict[str, Dict[str, Any]] = {
     ),
     "--crosswarp-sanitize": dict(
         action="store_true",
-        help="way emulate: what the sanitizer finds (out of bounds, uninitialised, races, missing waits) is red",
+        help="lane emulate: what the sanitizer finds (out of bounds, uninitialised, races, missing waits) fails",
     ),
     "--crosswarp-records": dict(
         metavar="FILE", help="append a JSON line for each test: outcome, launches, cause"
@@ -112,14 +112,14 @@ def settings_of(options: Any) -> Settings:
     if options.crosswarp_configurations < 0:
         msg = f"--crosswarp-configurations {options.crosswarp_configurations}: give 0 for all, or a number above"
         raise ValueError(msg)
-    if options.crosswarp_sanitize and options.virtual_gpu_way != "emulate":
-        msg = "--crosswarp-sanitize looks on while a launch is executed: give --virtual-gpu-way emulate as well"
+    if options.crosswarp_sanitize and options.virtual_gpu_lane != "emulate":
+        msg = "--crosswarp-sanitize looks on while a launch is executed: give --virtual-gpu-lane emulate as well"
         raise ValueError(msg)
     # The interpreter's own bugs say nothing about the library: the shims fix most.
-    default = options.virtual_gpu_way == "interpret"
+    default = options.virtual_gpu_lane == "interpret"
     return Settings(
         target=options.virtual_gpu,
-        way=options.virtual_gpu_way,
+        lane=options.virtual_gpu_lane,
         shimmed=not options.crosswarp_bare and (options.crosswarp_shims or default),
         sample=options.crosswarp_sample,
         stubs=list(dict.fromkeys(options.crosswarp_stub)),

@@ -12,7 +12,7 @@ import pytest
 
 from crosswarp.compat.record import Patches
 
-from . import answers, child, judging, outcomes, rewriting, sampling, stubs, ways
+from . import answers, child, judging, lanes, outcomes, rewriting, sampling, stubs
 from .environ import set_until_undone
 from .options import Settings, settings_of
 
@@ -52,7 +52,7 @@ class Session:
     def __init__(self, settings: Settings, patches: Patches):
         self.settings = settings
         self.target = target(settings.target)
-        self.way = ways.make(settings.way)
+        self.lane = lanes.make(settings.lane)
         self.launched_before = self.left_out_before = 0
         # Whether a report of the current test has said that a launch was not executed.
         self.noted_in_report = False
@@ -65,7 +65,7 @@ class Session:
 
     def _prepare(self, patches: Patches) -> None:
         set_until_undone(patches, TORCHDYNAMO_DISABLE="1", TORCH_COMPILE_DISABLE="1")
-        self.way.before_import(patches)
+        self.lane.before_import(patches)
         import torch
         import triton
 
@@ -81,14 +81,14 @@ class Session:
         if self.settings.shimmed:
             patches.on_undo(compat.uninstall)
             compat.install()
-        self.way.start(self.target, self.settings, patches)
-        mapping = virtual_torch.install(self.target, zeroed=not self.way.judges_values)
+        self.lane.start(self.target, self.settings, patches)
+        mapping = virtual_torch.install(self.target, zeroed=not self.lane.judges_values)
         patches.on_undo(mapping.undo)
         from . import nvidia_smi
 
         nvidia_smi.install(patches, self.target, properties_of(self.target))
         stubs.install(patches, self.settings.stubs)
-        if not self.way.judges_values:
+        if not self.lane.judges_values:
             from . import comparing
 
             self.goes_on = rewriting.install(patches, self.note)
@@ -99,15 +99,15 @@ class Session:
     # State of the current test.
 
     def begin(self) -> None:
-        self.launched_before, self.left_out_before = self.way.launches(), self.way.left_out()
+        self.launched_before, self.left_out_before = self.lane.launches(), self.lane.left_out()
         self.noted, self.noted_in_report = [], False
 
     def launches(self) -> int:
-        return self.way.launches() - self.launched_before
+        return self.lane.launches() - self.launched_before
 
     def note(self, error: AssertionError) -> bool:
         """Note an assert that may be about values that were never computed; whether it has been noted."""
-        if not self.launches() and self.way.left_out() == self.left_out_before:
+        if not self.launches() and self.lane.left_out() == self.left_out_before:
             return False
         if getattr(error, rewriting.STRUCTURAL, False):
             return False
@@ -119,9 +119,9 @@ class Session:
     # pytest's hooks
 
     def pytest_report_header(self) -> List[str]:
-        mode = "shimmed" if self.settings.shimmed else "bare"
+        mode = "with compat" if self.settings.shimmed else "without compat"
         return [
-            f"crosswarp: virtual {self.target.name}, way {self.way.name}, {self.versions}, {mode}"
+            f"crosswarp: virtual {self.target.name}, lane {self.lane.name}, {self.versions}, {mode}"
         ]
 
     @pytest.hookimpl(tryfirst=True)
@@ -157,9 +157,9 @@ class Session:
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> bool:
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         if item.config.getoption("usepdb", False):
-            reports = child.run_here(item, self.way, self.begin)
+            reports = child.run_here(item, self.lane, self.begin)
         else:
-            reports = child.run(item, self.way, self.begin, self.settings.time_limit)
+            reports = child.run(item, self.lane, self.begin, self.settings.time_limit)
         for report in reports:
             answers.add(report)
             item.ihook.pytest_runtest_logreport(report=report)
@@ -177,14 +177,14 @@ class Session:
         """Add the outcome to a report, in the child, where the launches are known."""
         launches = self.launches()
         record: Dict[str, Any] = {
-            "outcome": outcomes.done(self.way.done, launches),
+            "outcome": outcomes.done(self.lane.done, launches),
             "launches": launches,
-            "kernels": self.way.kernels(),
+            "kernels": self.lane.kernels(),
             "noted": list(self.noted),
-            "left_out": self.way.left_out() - self.left_out_before,
+            "left_out": self.lane.left_out() - self.left_out_before,
         }
         error = None if excinfo is None else excinfo.value
-        ended = self.way.ended()
+        ended = self.lane.ended()
         if ended is not None and (report.failed or report.when == "call"):
             self._not_carried_out(report, ended, record)
         elif report.failed and error is not None:
@@ -197,7 +197,7 @@ class Session:
                 record.update(outcome=outcomes.NOT_APPLICABLE, why=reason)
             else:
                 record.update(outcome=outcomes.RED, why=_cause(error))
-        elif report.failed and _unexpectedly_green(report) and not self.way.judges_values:
+        elif report.failed and _unexpectedly_green(report) and not self.lane.judges_values:
             report.outcome, report.longrepr = "passed", None
         setattr(report, outcomes.ATTRIBUTE, record)
         if report.when == "call":
@@ -224,14 +224,16 @@ class Session:
 
     def _depends_on_numbers(self, error: BaseException) -> str:
         """Return why the test does not apply, if the library depended on a number that nothing computed; else ''."""
-        read = self.way.depends_on_numbers(error)
+        read = self.lane.depends_on_numbers(error)
         if read is None:
             return ""
         return f"depends on numbers: {read} read one that no kernel computed, then {_cause(error)}"
 
     def _never_computed(self, error: BaseException) -> bool:
         """Return whether a test ended at an assert about values that was not rewritten, in the test's own helper."""
-        return not self.way.judges_values and isinstance(error, AssertionError) and self.note(error)
+        return (
+            not self.lane.judges_values and isinstance(error, AssertionError) and self.note(error)
+        )
 
     def pytest_configure(self, config: Any) -> None:
         # Not PYTEST_XDIST_WORKER, which a pytest that was started by another's worker has too.
@@ -252,10 +254,10 @@ class Session:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         stats = terminalreporter.stats
         write = terminalreporter.write_line
-        terminalreporter.section(f"crosswarp: virtual {self.target.name}, way {self.way.name}")
-        write(outcomes.summary(stats, self.way.done))
+        terminalreporter.section(f"crosswarp: virtual {self.target.name}, lane {self.lane.name}")
+        write(outcomes.summary(stats, self.lane.done))
         write(
-            f"{self.versions}, {'shimmed' if self.settings.shimmed else 'bare'}: {self.way.proves}."
+            f"{self.versions}, {'with' if self.settings.shimmed else 'without'} compat: {self.lane.proves}."
         )
         unknown = outcomes.unknown(stats)
         if unknown:

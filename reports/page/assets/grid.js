@@ -107,7 +107,7 @@
     const targets = targetsOf(state.lane);
     radios(byId("targets"), "target", all(targets), state.target, (target) => {
       const red = target === ALL ? 0 : reds(gridOf(state.lane, target).counts[0]);
-      return [target, red ? el("small", { title: red + " cells fail without compat" }, " " + red + " red") : null].filter(Boolean);
+      return [target, red ? el("small", { title: red + " cells fail without compat" }, " " + red + " fail") : null].filter(Boolean);
     });
   }
 
@@ -116,7 +116,7 @@
   function outcomes() {
     const option = (value, text) => el("option", { value }, text || value);
     const seen = page.outcomes.filter((_, number) => page.grids.some((grid) => grid.counts.some((counts) => counts[number])));
-    controls.outcome.append(option("red", "any red"), ...seen.map((name) => option(name)),
+    controls.outcome.append(option("red", "any failure"), ...seen.map((name) => option(name)),
       el("optgroup", { label: "since the column before" }, page.changes.map((name) => option(name))));
   }
 

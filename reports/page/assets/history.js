@@ -45,8 +45,8 @@
     found.sort((a, b) => turned(b) - turned(a) || Math.min(...ranks(a[1])) - Math.min(...ranks(b[1])));
     const only = (a, b) => [...cells[a].keys()].filter((id) => !cells[b].has(id)).length;
     const [lost, added] = [only(before, after), only(after, before)];
-    byId("status").textContent = found.length + " squares differ: " + found.filter((one) => turned(one) > 0).length + " newly red, "
-      + found.filter((one) => turned(one) < 0).length + " no longer red. " + (lost || added ? lost + " are in the first run alone, " + added + " in the second. " : "")
+    byId("status").textContent = found.length + " squares differ: " + found.filter((one) => turned(one) > 0).length + " newly failing, "
+      + found.filter((one) => turned(one) < 0).length + " no longer failing. " + (lost || added ? lost + " are in the first run alone, " + added + " in the second. " : "")
       + (found.length > MOST ? "The first " + MOST + " are shown." : "");
     byId("changed").replaceChildren(...(found.length ? [
       el("thead", {}, el("tr", {}, ["kernel", "column", "lane, target", "before", "after", "what"].map((head) => el("th", { scope: "col" }, head)))),

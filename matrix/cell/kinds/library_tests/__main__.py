@@ -114,7 +114,7 @@ def _command(part: Part, spec: AskedTests) -> List[str]:
     if not _installed():
         command += ["-p", _PLUGIN]
     command += ["-p", f"{__package__}.plugin", "-p", "no:cacheprovider"]
-    command += ["--virtual-gpu", part.virtual, "--virtual-gpu-way", part.lane]
+    command += ["--virtual-gpu", part.virtual, "--virtual-gpu-lane", part.lane]
     command += ["--crosswarp-shims" if part.mode == "shimmed" else "--crosswarp-bare"]
     command += ["--crosswarp-time-limit", str(spec.time_limit)]
     if tests.sample:

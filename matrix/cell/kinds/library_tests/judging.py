@@ -66,7 +66,7 @@ def _verdict(reports: List[Any]) -> Verdict:
     call = next((report for report in reports if report.when == "call"), reports[-1])
     saying = getattr(call, outcomes.ATTRIBUTE, None) or {}
     if saying.get("outcome") in (None, outcomes.NO_LAUNCH):
-        message = "It is green and launched no kernel: it says nothing of Triton."
+        message = "It passes and launched no kernel: it says nothing of Triton."
         return Verdict("unsupported", outcomes.NO_LAUNCH, message=message, phase="launch")
     noted = saying.get("noted") or []
     verdict = Verdict("pass")

@@ -41,7 +41,7 @@ class Interpret:
         if in_window("<3.0", triton.__version__):
             msg = (
                 f"the interpreter of Triton {triton.__version__} fails on most kernels: "
-                "use --virtual-gpu-way compile, or Triton 3.0 or newer"
+                "use --virtual-gpu-lane compile, or Triton 3.0 or newer"
             )
             raise RuntimeError(msg)
         # Libraries ask the driver which target this is, and Triton 3.2 asks it when it decorates.

@@ -1,6 +1,6 @@
-"""The ways in which a test's launches go, one module each: compile, interpret, emulate.
+"""The lanes of a test's launches, one module each: compile, interpret, emulate.
 
-A way is a class with the attributes and methods of `compiling.Compile`; `make` finds it by name.
+A lane is a class with the attributes and methods of `compiling.Compile`; `make` finds it by name.
 
 PYTEST_DONT_REWRITE
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def make(name: str) -> Any:
-    """The way `name`, not yet started."""
+    """The lane `name`, not yet started."""
     if name == "compile":
         from .compiling import Compile
 
