@@ -381,9 +381,9 @@ def test_pytest_does_not_rewrite_the_plugin():
 
 
 def machine_that_failed(**verdict):
-    from crosswarp.matrix.cell.pytest_plugin import ways
+    from crosswarp.matrix.cell.pytest_plugin import lanes
 
-    way = ways.make("emulate")
+    way = lanes.make("emulate")
     way._machine = SimpleNamespace(failed=SimpleNamespace(message="k: at a line", **verdict))
     return way.ended()
 

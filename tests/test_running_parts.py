@@ -337,7 +337,7 @@ def test_a_search_is_right_for_every_history():
 @pytest.mark.parametrize(
     ("outcomes", "case", "problems", "answer", "why"),
     [
-        ({"a": "pass", "b": "crash"}, "a", (), "good", "1 cell green"),
+        ({"a": "pass", "b": "crash"}, "a", (), "good", "1 cell passes"),
         ({"a": "pass", "b": "pass"}, "*", (), "good", "2 cells"),
         ({"a": "pass", "b": "crash"}, "b", ("p",), "bad", "crash: "),
         ({"a": "pass", "b": "not-run"}, "*", (), "cannot say", "not run: m"),
