@@ -302,7 +302,7 @@ def test_a_pytest_that_hangs_costs_what_is_missing(run, library, fake_run):
 
 
 def script_of_one_part():
-    """What a column says of one test that passes, without compat."""
+    """The record of one test that passes, without compat."""
     item = "sm_90/compile/bare/test_a::test_1/-"
     cell = dict(zip(("target", "lane", "mode", "kernel", "case"), item.split("/", 4)))
     return [

@@ -75,7 +75,7 @@ def _wrong(name, out, expected, tolerance):
 
 _POISON = '''
 def _poisoned(allocate):
-    """What no program writes is to be seen."""
+    """Fill new tensors with NaN, so that an element that nothing writes is seen."""
 
     def filled(*args, **kwargs):
         tensor = allocate(*args, **kwargs)

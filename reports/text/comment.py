@@ -102,7 +102,7 @@ def _head(view: View, since: Since | None) -> str:
         facts.append(over)
     if plan.get("commit"):
         facts.append(f"commit {escape.code(str(plan['commit'])[:60])}")
-    # What a vendor's build changes is no regression.
+    # A change in a vendor's build is no regression.
     vendors_alone = not view.verdict.theirs and all(map(versions.vendor_of, view.columns))
     counts = counted.summary("unlike the release") if vendors_alone else counted.summary()
     return f"### {sign} crosswarp: {_news(since)}{counts}\n\n{'; '.join(facts)}"

@@ -96,8 +96,8 @@ def test_the_summary_never_says_passed(compiled):
 
 @pytest.fixture(scope="module")
 def asking(run, tmp_path_factory):
-    """What asks of torch.cuda, and what numbers steer."""
-    # Here it lies in a folder called tests, where each of its own files would count as one of its tests.
+    """A library with tests that ask torch.cuda, and tests that numbers steer."""
+    # Here it lies in a folder called tests, where each file would count as a test.
     library = tmp_path_factory.mktemp("asking") / "a_library"
     shutil.copytree(LIBRARY, library)
     tests = [str(library / "tests" / name) for name in ("test_device.py", "test_steering.py")]
