@@ -862,6 +862,10 @@ def test_the_owner_of_a_failure_and_of_one_that_looks_like_an_issue(
         owner,
         True,
     )
+    advised = fault.of(
+        record, alike=make_issue(workaround="Use smaller blocks."), fixed=fixed, broken=broken
+    )
+    assert advised.next.endswith("): Use smaller blocks.")
     # One that explains it leaves nothing that it could look like.
     known = fault.of(record, make_issue(id="other"), make_issue(), fixed, broken)
     assert "looks like" not in known.next

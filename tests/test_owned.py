@@ -309,6 +309,17 @@ def test_a_fingerprint_of_everybodys_mistakes_only_looks_like_an_issue(ran):
     assert "known issue triton-3035" in text and "looks like" not in text
 
 
+def test_a_tuning_key_that_3_9_refuses_while_a_file_is_imported_looks_like_its_issue(ran):
+    failure = {
+        "kernel": "collection", "case": "import", "outcome": "api-error",
+        "fingerprint": "ValueError: key contains names that are not kernel arguments: BT. Valid argument names are: h",
+    }  # fmt: skip
+    _, text, _ = ran(cell(**failure), modes=("bare",), version="3.9.0")
+    assert "looks like triton-11602" in text and "Take the name out of the key" in text
+    _, text, _ = ran(cell(**failure), modes=("bare",), version="3.8.0")
+    assert "triton-11602" not in text
+
+
 def test_a_kernel_that_is_called_as_one_of_ours_has_none_of_its_issues(ran):
     ours = next(
         one for one in issues.load(issues.DEFAULT_FILE) if one.case and one.kernels != ("*",)

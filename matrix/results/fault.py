@@ -82,7 +82,10 @@ def of(
     fault = _of(record, issue, fixed, broken)
     # A global that is only annotated has the same message; in that case its shim was seen to fix it.
     if alike is not None and issue is None and not _GLOBAL.search(record.fingerprint):
-        return Fault(fault.whose, f"{fault.next}; looks like {alike.id} ({alike.links[0]})")
+        likeness = f"looks like {alike.id} ({alike.links[0]})"
+        if alike.workaround:
+            likeness += f": {alike.workaround}"
+        return Fault(fault.whose, f"{fault.next}; {likeness}")
     return fault
 
 
