@@ -1,5 +1,5 @@
 """`crosswarp test` on a made-up library: the run, its pytest, the workers and the children are the real ones, and a
-launch is counted by a stand-in (tests/fake_column/fake_way.py). A real Triton: test_real_columns.py."""
+launch is counted by a stand-in (tests/fake_column/fake_lane.py). A real Triton: test_real_columns.py."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from crosswarp.matrix.running.run import Runner
 from crosswarp.matrix.work import library_tests
 
 HERE = Path(__file__).parent
-SETTINGS = 'time-limit = 5\nenv = { PYTEST_PLUGINS = "fake_way" }\n'
+SETTINGS = 'time-limit = 5\nenv = { PYTEST_PLUGINS = "fake_lane" }\n'
 TESTS = """
 import os, signal, time
-import fake_way, pytest
+import fake_lane, pytest
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 def test_launches(dtype):
-    fake_way.launch()
+    fake_lane.launch()
 
 class TestMore:
     def test_in_a_class(self):
-        fake_way.launch()
+        fake_lane.launch()
 
 def test_launches_nothing():
     pass
 
 def test_values():
-    fake_way.launch()
+    fake_lane.launch()
     assert [1.0] == [2.0]
 
 def test_says_no():
@@ -173,7 +173,7 @@ def test_a_conftest_that_expects_one_process_does_not_end_the_run(run, library, 
         "def pytest_runtest_setup(item):\n    began[item.nodeid] = None\n"
         "def pytest_runtest_logreport(report):\n    began[report.nodeid]\n"
     )
-    text = "import fake_way\ndef test_one():\n    fake_way.launch()\ndef test_two():\n    fake_way.launch()\n"
+    text = "import fake_lane\ndef test_one():\n    fake_lane.launch()\ndef test_two():\n    fake_lane.launch()\n"
     result, found = run(library({"tests/conftest.py": conftest, "tests/test_a.py": text}))
     assert result.exit_code == 0, [(r.outcome, r.message) for r in found.values()]
     assert {record.outcome for record in found.values()} == {"pass"} and len(found) == 2
@@ -187,7 +187,7 @@ def test_tests_that_launch_nothing_end_with_what_to_name(run, library, fake_run)
 
 
 def test_all_green_is_exit_0_in_both_modes(run, library):
-    text = "import fake_way\ndef test_one():\n    fake_way.launch()\n"
+    text = "import fake_lane\ndef test_one():\n    fake_lane.launch()\n"
     result, found = run(library({"test/test_a.py": text}), modes=("bare", "shimmed"), jobs=1)
     assert result.exit_code == 0
     assert set(found) == {(mode, "test_a::test_one", "-") for mode in ("bare", "shimmed")}
@@ -214,7 +214,7 @@ def test_a_conftest_that_cannot_be_imported_is_red(run, library):
     assert "No module named 'made_up_extension'" in cell.fingerprint
 
 
-GREEN = "import fake_way\ndef test_{}():\n    fake_way.launch()\n"
+GREEN = "import fake_lane\ndef test_{}():\n    fake_lane.launch()\n"
 
 
 def test_a_pytest_that_dies_costs_what_is_missing(run, library, fake_run):
@@ -334,7 +334,7 @@ def _last(fake_run):
 
 def test_a_target_that_this_triton_has_not(tmp_path, monkeypatch):
     """The tests that another target has are told as unsupported, and none is run."""
-    monkeypatch.setattr(cell_main.versions, "found", lambda: {"triton": "2.3.1"})
+    monkeypatch.setattr(cell_main.versions, "installed", lambda: {"triton": "2.3.1"})
     monkeypatch.setattr(
         cell_main.plan, "targets", lambda *a: {"gfx942": "no backend for hip", "sm_90": ""}
     )
@@ -467,11 +467,11 @@ def test_every_test_is_in_one_shard(of):
 
 
 DEALT = """
-import fake_way, pytest
+import fake_lane, pytest
 
 @pytest.mark.parametrize("n", range(12))
 def test_many(n):
-    fake_way.launch()
+    fake_lane.launch()
 
 def test_red():
     assert [1] == [2], "other lists"
@@ -527,7 +527,7 @@ def test_where_nobody_collected_the_first_shard_tells(tmp_path, shard, told):
     part = parts.Part("compile", "gfx942", "bare", "gfx942", [], [], str(tmp_path / "r.jsonl"), "", shard)  # fmt: skip
     versions = {"triton": "2.3.1"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell_main.versions, "found", lambda: versions)
+        patch.setattr(cell_main.versions, "installed", lambda: versions)
         cell_main._unsupported(part, "no backend", None, Stream(part.records))
         # One that was collected, and whose shard is empty, is not the same as none.
         cell_main._unsupported(part, "no backend", [], Stream(part.records))
