@@ -22,8 +22,8 @@ def _config(m, n, k, split, warps):
 
 def _prune(configs, named, **_):
     """Splitting a short sum only costs additions; the first configuration always stays."""
-    kept = [c for c in configs[1:] if named["K"] >= c.kwargs["SPLIT"] * c.kwargs["BK"] * 2]
-    return configs[:1] + kept
+    divided = [c for c in configs[1:] if named["K"] >= c.kwargs["SPLIT"] * c.kwargs["BK"] * 2]
+    return configs[:1] + divided
 
 
 @triton.autotune(

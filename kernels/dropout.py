@@ -16,8 +16,8 @@ BLOCK = 512
 
 @triton.jit
 def _put(x, y_ptr, at, number, left, least, scale):
-    kept = number.to(tl.int32, bitcast=True) >= least
-    y = tl.where(kept, x.to(tl.float32) * scale, 0.0)
+    survives = number.to(tl.int32, bitcast=True) >= least
+    y = tl.where(survives, x.to(tl.float32) * scale, 0.0)
     tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=at < left)
 
 
@@ -79,7 +79,7 @@ def _philox(counter, seed):
     return c
 
 
-def _kept(size, p, seed, device):
+def _survivors(size, p, seed, device):
     at = torch.arange(size, dtype=torch.int64, device=device)
     program, inside = at // (4 * BLOCK), at % (4 * BLOCK)
     every = torch.stack(_philox(program * BLOCK + inside % BLOCK, seed))
@@ -88,8 +88,8 @@ def _kept(size, p, seed, device):
 
 
 def reference(x, dy, p, seed):
-    kept = _kept(x.numel(), p, seed, x.device).view(x.shape).double() / (1 - p)
-    return {"y": x.double() * kept, "dx": dy.double() * kept}
+    survivors = _survivors(x.numel(), p, seed, x.device).view(x.shape).double() / (1 - p)
+    return {"y": x.double() * survivors, "dx": dy.double() * survivors}
 
 
 def inputs(case, device, generator):

@@ -100,10 +100,10 @@ def launch(index, table, dy, padding_index, block=None):
 
 def _slots(index, rows):
     """For each token, one of the tokens with the same index: the same one for all of them."""
-    one = torch.empty(rows, dtype=torch.int64, device=index.device)
+    last = torch.empty(rows, dtype=torch.int64, device=index.device)
     # of several, the one written last
-    one[index] = torch.arange(index.numel(), device=index.device)
-    return one[index]
+    last[index] = torch.arange(index.numel(), device=index.device)
+    return last[index]
 
 
 def reference(index, table, dy, padding_index):

@@ -248,8 +248,8 @@ def launch(
 ):
     """A tile has BM (queries), BN (keys), num_warps and num_stages."""
     sizes = (cu_seqlens, max_length, causal)
-    kept = forward(q, k, v, *sizes, tile=forward_tile)
-    return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, key_tile, query_tile)
+    saved = forward(q, k, v, *sizes, tile=forward_tile)
+    return backward(q, k, v, do, saved["o"], saved["lse"], *sizes, key_tile, query_tile)
 
 
 def tiles_of(dtype):

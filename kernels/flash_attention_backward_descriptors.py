@@ -53,9 +53,9 @@ def _start_kernel(
     do = load_rows(do_ptr + begin * do_row + head * do_head, rows, do_row, length, D, D, True)
     lse = tl.load(lse_ptr + head * tokens + begin + rows, mask=rows < length, other=float("inf"))
     at = head * padded + _sums_at(begin, GAP) + rows
-    kept = rows < length + GAP - 4
-    tl.store(sums_ptr + at, lse, mask=kept)
-    tl.store(deltas_ptr + at, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1), mask=kept)
+    stored = rows < length + GAP - 4
+    tl.store(sums_ptr + at, lse, mask=stored)
+    tl.store(deltas_ptr + at, tl.sum(o.to(tl.float32) * do.to(tl.float32), 1), mask=stored)
 
 
 @triton.jit
@@ -235,8 +235,8 @@ def launch(
     """A tile has BM (queries), BN (keys), num_warps and num_stages."""
     check_width(q.shape[2])
     sizes = (cu_seqlens, max_length, causal)
-    kept = forward(q, k, v, *sizes, tile=forward_tile, descriptors=True)
-    return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, key_tile, query_tile)
+    saved = forward(q, k, v, *sizes, tile=forward_tile, descriptors=True)
+    return backward(q, k, v, do, saved["o"], saved["lse"], *sizes, key_tile, query_tile)
 
 
 def check_width(width):

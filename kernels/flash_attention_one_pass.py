@@ -23,8 +23,8 @@ def launch(q, k, v, do, cu_seqlens, max_length, causal, forward_tile=None, tile=
     """A tile has BM (queries), BN (keys), num_warps and num_stages."""
     check_width(q.shape[2])
     sizes = (cu_seqlens, max_length, causal)
-    kept = forward(q, k, v, *sizes, tile=forward_tile, descriptors=True)
-    return backward(q, k, v, do, kept["o"], kept["lse"], *sizes, tile)
+    saved = forward(q, k, v, *sizes, tile=forward_tile, descriptors=True)
+    return backward(q, k, v, do, saved["o"], saved["lse"], *sizes, tile)
 
 
 def _tile(dtype):

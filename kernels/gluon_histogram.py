@@ -11,8 +11,8 @@ TARGETS = ("sm_90", "sm_100", "gfx942")
 
 
 @gluon.jit
-def _sum(one, other):
-    return one + other
+def _sum(count, other):
+    return count + other
 
 
 @gluon.jit

@@ -90,9 +90,9 @@ def launch(a, b, written):
     c = torch.empty((m, n), dtype=torch.float32, device=a.device)
     descriptors = [
         tensor_descriptor().from_tensor(
-            one, tile, gl.NVMMASharedLayout.get_default_for(tile, gl.float16)
+            tensor, tile, gl.NVMMASharedLayout.get_default_for(tile, gl.float16)
         )
-        for one, tile in ((a, [BM, BK]), (b, [BK, BN]))
+        for tensor, tile in ((a, [BM, BK]), (b, [BK, BN]))
     ]
     _tcgen05_kernel[(m // BM, n // BN)](
         *descriptors, c, k, n, *WRITTEN[written], BM=BM, BN=BN, BK=BK, num_warps=4

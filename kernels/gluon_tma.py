@@ -63,7 +63,7 @@ def launch(x, names):
     y = torch.empty_like(x)
     dtype = gl.float16 if x.dtype == torch.float16 else gl.float32
     layout = gl.NVMMASharedLayout.get_default_for(TILE, dtype)
-    descriptors = [tensor_descriptor().from_tensor(one, TILE, layout) for one in (x, y)]
+    descriptors = [tensor_descriptor().from_tensor(tensor, TILE, layout) for tensor in (x, y)]
     grid = (triton.cdiv(x.shape[0], TILE[0]), triton.cdiv(x.shape[1], TILE[1]))
     _double_kernel[grid](*descriptors, *NAMES[names], ROWS=TILE[0], COLS=TILE[1], num_warps=4)
     return {"y": y}

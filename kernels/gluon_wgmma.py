@@ -55,7 +55,9 @@ def launch(a, b, names):
     c = torch.empty((m, n), dtype=torch.float32, device=a.device)
     dtype = gl.float16 if a.dtype == torch.float16 else gl.bfloat16
     layout = gl.NVMMASharedLayout.get_default_for([TILE, TILE], dtype)
-    descriptors = [tensor_descriptor().from_tensor(one, [TILE, TILE], layout) for one in (a, b)]
+    descriptors = [
+        tensor_descriptor().from_tensor(tensor, [TILE, TILE], layout) for tensor in (a, b)
+    ]
     _wgmma_kernel[(m // TILE, n // TILE)](
         *descriptors, c, k, n, NAMES[names], TILE=TILE, num_warps=4
     )

@@ -27,11 +27,11 @@ def _bin_of(x_ptr, at, size, bins):
 def _single_kernel(x_ptr, count_ptr, size, bins, share, BLOCK: tl.constexpr):
     # 64 bits: the input may be of any length
     first = tl.program_id(0).to(tl.int64) * share
-    one = tl.full([BLOCK], 1, dtype=tl.int32)
+    ones = tl.full([BLOCK], 1, dtype=tl.int32)
     for start in range(0, share, BLOCK):
         at = first + start + tl.arange(0, BLOCK)
         bin_ = _bin_of(x_ptr, at, size, bins)
-        tl.atomic_add(count_ptr + bin_, one, mask=bin_ < bins)
+        tl.atomic_add(count_ptr + bin_, ones, mask=bin_ < bins)
 
 
 @triton.jit

@@ -47,8 +47,8 @@ def _gate_kernel(
         chosen += weight
         tl.store(weight_ptr + t * K + turn, weight, mask=t < tokens)
         tl.store(expert_ptr + t * K + turn, best, mask=t < tokens)
-        one = tl.full([BLOCK_T], 1, dtype=tl.int32)
-        tl.atomic_add(count_ptr + best, one, mask=t < tokens)
+        ones = tl.full([BLOCK_T], 1, dtype=tl.int32)
+        tl.atomic_add(count_ptr + best, ones, mask=t < tokens)
         left = tl.where(e[None, :] == best[:, None], -1.0, left)
     # another thread may have written the weights read back below
     tl.debug_barrier()

@@ -172,15 +172,15 @@ def launch(u, delta, a, b, c, d, dy, dlast):
     def parts(*shape):
         return torch.empty(shape, dtype=torch.float32, device=u.device)
 
-    kept = parts(batch, chunks, width, states)
+    checkpoints = parts(batch, chunks, width, states)
     sizes = (tokens, width, states, chunks)
-    _checkpoint_kernel[(blocks, batch)](u, delta, a, b, kept, *sizes, **options)
+    _checkpoint_kernel[(blocks, batch)](u, delta, a, b, checkpoints, *sizes, **options)
     du, ddelta = torch.empty_like(u), torch.empty_like(delta)
     da, dd = parts(batch, width, states), parts(batch, width)
     db, dc = parts(batch, blocks, tokens, states), parts(batch, blocks, tokens, states)
     put_aside = parts(batch, blocks, CHUNK + 1, block_d, block_n)
     _gradient_kernel[(blocks, batch)](
-        u, delta, a, b, c, d, dy, dlast, kept, put_aside, du, ddelta, da, db, dc, dd, *sizes, **options
+        u, delta, a, b, c, d, dy, dlast, checkpoints, put_aside, du, ddelta, da, db, dc, dd, *sizes, **options
     )  # fmt: skip
     return {
         "du": du,

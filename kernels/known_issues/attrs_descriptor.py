@@ -24,8 +24,8 @@ def _described(divisible):
         from triton.compiler.compiler import AttrsDescriptor
 
         described = AttrsDescriptor
-    told = {"tt.divisibility": divisible, "tt.equal_to": ()}
-    return described.from_dict({"arg_properties": told, "cls": described.__name__})
+    properties = {"tt.divisibility": divisible, "tt.equal_to": ()}
+    return described.from_dict({"arg_properties": properties, "cls": described.__name__})
 
 
 def launch(x):

@@ -37,9 +37,9 @@ def interleave(manager):
     binary(second, "second")
     metadata(second, "second")
     metadata(first, "first")
-    found = manager(key).get_group("k.json")
-    return Path(found["k.cubin"]).read_bytes().decode(), json.loads(
-        Path(found["k.json"]).read_text()
+    paths = manager(key).get_group("k.json")
+    return Path(paths["k.cubin"]).read_bytes().decode(), json.loads(
+        Path(paths["k.json"]).read_text()
     )
 
 

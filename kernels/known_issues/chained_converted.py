@@ -84,7 +84,7 @@ def inputs(case, device, generator):
 
 
 def _inputs_carried(case, device, generator):
-    turns, M, N = (case.shape[one] for one in ("TURNS", "M", "N"))
+    turns, M, N = (case.shape[axis] for axis in ("TURNS", "M", "N"))
     k = torch.randint(0, 2, (turns, M, N), generator=generator, device=generator.device)
     v = torch.randint(-2, 3, (turns, N, N), generator=generator, device=generator.device)
     given = {"k": k.to(device, case.torch_dtype), "v": v.to(device, torch.int8)}

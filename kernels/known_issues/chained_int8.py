@@ -34,7 +34,7 @@ def inputs(case, device, generator):
         drawn = torch.randint(-1, 2, (rows, columns), generator=generator, device=generator.device)
         return drawn.to(device, dtype)
 
-    M, K, N = (case.shape[one] for one in "MKN")
+    M, K, N = (case.shape[axis] for axis in "MKN")
     first = case.torch_dtype
     return {"a": whole(M, K, first), "b": whole(K, K, first), "v": whole(K, N, torch.int8)}
 

@@ -208,14 +208,14 @@ def launch(x, way):
         kernel[(1,)](x, out, halves, 3, SIZE=SIZE, num_ctas=2)
         return {"out": out}
     if way in ("turned-stored", "kept"):
-        kept = torch.empty_like(x)
-        kernel[(1,)](x, out, kept, SIZE=SIZE, num_ctas=2)
-        return {"product" if way == "kept" else "out": out, "kept": kept}
+        copy = torch.empty_like(x)
+        kernel[(1,)](x, out, copy, SIZE=SIZE, num_ctas=2)
+        return {"product" if way == "kept" else "out": out, "kept": copy}
     if way == "stored":
-        kept = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
-        rest, kept_rest = x[square // 4 :], kept[square // 4 :]
-        kernel[(1,)](x, rest, out, kept, kept_rest, HALF=SIZE // 2, SIZE=SIZE, num_ctas=2)
-        return {"out": out, "kept": kept}
+        copy = torch.empty(3 * square // 4, dtype=x.dtype, device=x.device)
+        rest, copy_rest = x[square // 4 :], copy[square // 4 :]
+        kernel[(1,)](x, rest, out, copy, copy_rest, HALF=SIZE // 2, SIZE=SIZE, num_ctas=2)
+        return {"out": out, "kept": copy}
     kernel[(1,)](x, out, SIZE=SIZE, num_ctas=2)
     return {"narrow" if way == "narrow" else "out": out}
 
@@ -264,9 +264,9 @@ def reference(x, way):
     if way == "product":
         return {"out": (tile[:half, :half] @ tile[:half]).flatten()}
     if way == "stored":
-        kept = x[: 3 * half * half].double()
-        a, b = kept[: half * half].view(half, half), kept[half * half :].view(half, SIZE)
-        return {"out": (a @ b).flatten(), "kept": kept}
+        copied = x[: 3 * half * half].double()
+        a, b = copied[: half * half].view(half, half), copied[half * half :].view(half, SIZE)
+        return {"out": (a @ b).flatten(), "kept": copied}
     return {"out": (tile @ tile @ tile).flatten()}
 
 

@@ -24,8 +24,8 @@ def launch(x):
     backend = get_backend("cuda")
     key = get_cuda_version_key() if backend is None else backend.get_version_key()
     y = torch.empty_like(x)
-    told = AttrsDescriptor(divisible_by_16=(0, 1), equal_to_1=())
-    source = ASTSource(_double_kernel, {0: "*fp32", 1: "*fp32", 2: "i32"}, {3: 64}, told)
+    attributes = AttrsDescriptor(divisible_by_16=(0, 1), equal_to_1=())
+    source = ASTSource(_double_kernel, {0: "*fp32", 1: "*fp32", 2: "i32"}, {3: 64}, attributes)
     target = backend_and_arch(driver().get_current_target())
     options = {"num_warps": 4, "num_stages": 1, "debug": False}
     compiled = triton.compile(source, target=target, options=options)

@@ -72,8 +72,8 @@ def inputs(case, device, generator):
 
 def _no_mask():
     histogram = getattr(tl, "histogram", None)
-    found = inspect.signature(histogram).parameters if histogram else ()
-    return None if "mask" in found else "this Triton's tl.histogram takes no mask"
+    parameters = inspect.signature(histogram).parameters if histogram else ()
+    return None if "mask" in parameters else "this Triton's tl.histogram takes no mask"
 
 
 TARGETS = ("sm_80", "sm_90")

@@ -24,7 +24,9 @@ def _gather_kernel(
 
 
 def launch(x, rows, columns):
-    y, z = (torch.empty(one.shape, dtype=x.dtype, device=x.device) for one in (rows, columns))
+    y, z = (
+        torch.empty(indices.shape, dtype=x.dtype, device=x.device) for indices in (rows, columns)
+    )
     _gather_kernel[(1,)](
         x, rows, columns, y, z,
         ROWS=ROWS, COLUMNS=COLUMNS, FEWER=rows.shape[0], MORE=columns.shape[1],

@@ -37,7 +37,7 @@ def inputs(case, device, generator):
         drawn = torch.randint(-2, 3, shape, generator=generator, device=generator.device)
         return drawn.to(device, case.torch_dtype)
 
-    M, K, N, turns = (case.shape[one] for one in ("M", "K", "N", "turns"))
+    M, K, N, turns = (case.shape[axis] for axis in ("M", "K", "N", "turns"))
     return {"a": whole(M, K), "b": whole(turns, K, N)}
 
 

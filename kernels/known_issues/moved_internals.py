@@ -35,8 +35,8 @@ def _folder(compiled):
 
 def _clusters(compiled):
     # As torch 2.9 asks for them: of a kernel, as Triton 2.3 has them, or of its metadata.
-    told = compiled if hasattr(compiled, "num_ctas") else compiled.metadata
-    return tuple(told.cluster_dims) == (told.num_ctas, 1, 1)
+    metadata = compiled if hasattr(compiled, "num_ctas") else compiled.metadata
+    return tuple(metadata.cluster_dims) == (metadata.num_ctas, 1, 1)
 
 
 def _options(compiled):

@@ -87,7 +87,7 @@ def inputs(case, device, generator):
 
     order = torch.randperm(SIZE, generator=generator, device=generator.device)
     kind = {"pointers": torch.int64, "added": torch.float32}.get(case.id, torch.int32)
-    x, held = (one.to(device, kind) for one in (drawn(1, 50), drawn(50, 99)))
+    x, held = (numbers.to(device, kind) for numbers in (drawn(1, 50), drawn(50, 99)))
     return {"x": x, "held": held.repeat(TURNS), "order": order.to(device), "what": case.id}
 
 

@@ -60,11 +60,11 @@ def launch(x, way, warps):
 
 
 def reference(x, way, warps):
-    found = x.min(1).values if way == "smallest" else x.argmax(1)
+    experts = x.min(1).values if way == "smallest" else x.argmax(1)
     if way == "padded":
-        found = (found + 1) % EXPERTS
-        found = torch.nn.functional.pad(found, (0, -len(x) % BLOCK), value=EXPERTS - 1)
-    blocks = found.long().split(BLOCK)
+        experts = (experts + 1) % EXPERTS
+        experts = torch.nn.functional.pad(experts, (0, -len(x) % BLOCK), value=EXPERTS - 1)
+    blocks = experts.long().split(BLOCK)
     return {"counts": torch.stack([block.bincount(minlength=EXPERTS) for block in blocks])}
 
 
@@ -79,8 +79,8 @@ def inputs(case, device, generator):
 
 def _no_mask():
     histogram = getattr(tl, "histogram", None)
-    found = inspect.signature(histogram).parameters if histogram else ()
-    return None if "mask" in found else "this Triton's tl.histogram takes no mask"
+    parameters = inspect.signature(histogram).parameters if histogram else ()
+    return None if "mask" in parameters else "this Triton's tl.histogram takes no mask"
 
 
 TARGETS = ("sm_80", "sm_90", "gfx942")
