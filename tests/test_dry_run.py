@@ -9,6 +9,7 @@ from collections import namedtuple
 import pytest
 
 from crosswarp import kernels
+from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.facts import columns, costs, repeats, targets
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import plan
@@ -113,12 +114,17 @@ def test_the_store_knows_better(dry, make_record):
     assert "triton-3.6.0 to build 640" in out
 
 
-def test_what_is_built_needs_no_disk_and_one_at_a_time_needs_little(dry):
+def test_what_is_built_needs_no_disk_and_one_at_a_time_needs_little(dry, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(Builder, "is_ready", lambda self, column: column.id == "triton-3.2.0")
+        out = dry()
+    assert "5.6 GB of environments" in out and "triton-3.2.0 there" in out
+    # An interpreter alone: `run` would build it anew.
     python = dry.work / "envs" / "triton-3.2.0" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text("")
-    assert "5.6 GB of environments" in dry()
-    python.unlink()
+    out = dry()
+    assert "11 GB of environments" in out and "triton-3.2.0 to build" in out
     assert "There is not enough room: 50 GB" in dry("--columns", "all")
     out = dry("--columns", "all", "--environments", "remove")
     assert "5.6 GB of environments" in out and "not enough" not in out

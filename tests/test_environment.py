@@ -206,6 +206,34 @@ def test_no_such_python(builder):
         builder()(column)
 
 
+def test_a_failed_venv_is_not_blamed_on_python(builder):
+    builder.folder.mkdir()
+    (builder.folder / "triton-3.2.0").write_text("no folder")
+    with pytest.raises(EnvironmentFailed, match="Free space and check the rights") as caught:
+        builder()(choose("triton-3.2.0"))
+    assert "no Python" not in str(caught.value)
+
+
+def test_no_folder_is_cleared_through_a_symbolic_link(builder, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "pyvenv.cfg").write_text("somebody's")
+    builder.folder.mkdir()
+    (builder.folder / "triton-3.2.0").symlink_to(elsewhere)
+    with pytest.raises(EnvironmentFailed, match="is a symbolic link") as caught:
+        builder()(choose("triton-3.2.0"))
+    assert "\n" not in str(caught.value)
+    assert (elsewhere / "pyvenv.cfg").read_text() == "somebody's"
+
+
+def test_only_what_a_run_would_use_is_ready(builder):
+    column = choose("triton-3.2.0")
+    assert not builder().is_ready(column)
+    builder()(column)
+    assert builder().is_ready(column)
+    assert not builder(crosswarp=CrosswarpSource(None, "0.2.0")).is_ready(column)
+
+
 def test_an_environment_that_holds_something_else_is_refused(builder, monkeypatch):
     build = builder()
     monkeypatch.setattr(build, "_installed", lambda *a: {"triton": "3.1.0", "torch": "2.6.0"})

@@ -150,6 +150,15 @@ class Builder:
             hold=hold,
         )
 
+    def is_ready(self, column: Column) -> bool:
+        """Whether a run would use its environment as it is; of Triton's main any counts, since no index is asked."""
+        home = self.folder / column.id
+        if column.resolver == "main":
+            return _python_of(home).exists()
+        python = python_for(column)
+        wanted = self._wanted(column, python, self._resolve(column, python))
+        return self._reusable(home, wanted) is not None
+
     def lock(self, column: Column) -> str:
         """All that an environment is built from, in a word, before it is built."""
         python = python_for(column)
@@ -261,14 +270,21 @@ class Builder:
     def _build(
         self, column: Column, home: Path, wanted: Wanted, resolved: resolver.Resolved
     ) -> None:
+        if home.is_symlink():
+            raise EnvironmentFailed(
+                f"{column.id}: {home} is a symbolic link, and building would clear the folder that it leads to. Remove "
+                "the link, or name another folder with --work."
+            )
         # --clear deletes the old stamp as well, so an interrupted build never looks finished.
         made = self._uv(["venv", "--clear", "--force", "--python", wanted.python, str(home)])
         if not made.ok:
-            raise _failed(
-                column,
-                made,
-                f"uv found no Python {wanted.python}: install one (uv python install), or run crosswarp with it.",
-            )
+            advice = f"Free space and check the rights of {home.parent}, or name another folder with --work."
+            if not self._uv(["python", "find", wanted.python]).ok:
+                advice = (
+                    f"uv found no Python {wanted.python}: install one (uv python install), or run "
+                    "crosswarp with it."
+                )
+            raise _failed(column, made, advice)
         arguments = ["pip", "install", "--python", str(_python_of(home))]
         if resolved.index:
             arguments += ["--index", resolved.index, "--index-strategy", "unsafe-best-match"]

@@ -230,7 +230,7 @@ def _expected(planned: Plan, store: Store) -> Expectations:
 
 def _dry_run(options: argparse.Namespace, planned: Plan) -> int:
     work = options.work.absolute()
-    built = estimate.environments(work, [column.id for column in planned.columns])
+    built = estimate.environments(work, planned.columns)
     if options.here:
         built = dict.fromkeys((column.id for column in planned.columns), True)
     there = next(folder for folder in (work, *work.parents) if folder.is_dir())

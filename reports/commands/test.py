@@ -101,7 +101,7 @@ def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse
     )
     if options.here:
         return f"{announcement}."
-    built = estimate.environments(options.work, [column.id for column in planned.columns])
+    built = estimate.environments(options.work, planned.columns)
     count = sum(1 for column in planned.columns if not built.get(column.id))
     gigabytes = count * costs.load().environment.megabytes / 1000
     return (

@@ -13,7 +13,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from crosswarp import kernels
+from crosswarp.matrix.environments.environment import Builder
+from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.facts import repeats
+from crosswarp.matrix.facts.columns import Column
 from crosswarp.matrix.facts.costs import Costs
 from crosswarp.matrix.results.described import Described
 from crosswarp.matrix.results.record import Record
@@ -183,9 +186,10 @@ def _cases(plan: Plan, cases: int, place: str) -> float | None:
     return cases * len(chosen) / len(kernels.NAMES)
 
 
-def environments(work: Path, columns: Sequence[str]) -> dict[str, bool]:
-    """Which columns have an environment in the folder of `--work`."""
-    return {column: (work / "envs" / column / "bin" / "python").exists() for column in columns}
+def environments(work: Path, columns: Sequence[Column]) -> dict[str, bool]:
+    """Which columns have an environment in the folder of `--work` that a run would use as it is."""
+    builder = Builder(work / "envs", columns, Uv())
+    return {column.id: builder.is_ready(column) for column in columns}
 
 
 def _sum(values: Sequence[float | int | None]):
