@@ -283,10 +283,12 @@ def errors(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     data = json.dumps(why_data.data(), ensure_ascii=False)
     names = json.dumps(sorted(Path(name).stem for name in pages))
-    text = f"var whyData = {data};\nvar whyPages = {names};\n"
+    slugs = json.dumps({entry.id: slug_of(entry.id) for entry in issues.load()})
+    text = f"var whyData = {data};\nvar whyPages = {names};\nvar whyIssues = {slugs};\n"
     (folder / "errors" / "why_data.js").write_text(text, encoding="utf-8")
     for name in ("why_engine.js", "why_box.js"):
         shutil.copy(Path(page.__file__).parent / "assets" / name, folder / "errors")
+    shutil.copy(DOCS / "search_why.js", folder / "errors")
 
 
 def linked(path: Path, folder: Path) -> str:

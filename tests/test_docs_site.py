@@ -346,6 +346,23 @@ def test_the_search_finds_the_page_of_an_error_first(visit):
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(
+    ("error", "page"),
+    [
+        ("ValueError: atomic_add does not support my_bf16", "errors/atomic-bf16/"),
+        ("error: ann.py:7:0: stack frame size (9) exceeds limit (8) in function 'f'", "errors/stack-frame-limit/"),
+        ("AttributeError: module 'triton.language' has no attribute 'fma'", "issues/bi-mamba2-2/"),
+    ],
+)  # fmt: skip
+def test_an_error_with_names_of_the_reader_is_answered_above_the_search(visit, error, page):
+    tab = visit("faq/")
+    tab.get_by_role("button", name="Search").first.click()
+    tab.locator("input[aria-label=Search]").fill(error)
+    tab.locator("a[data-why]").click()
+    tab.wait_for_url(f"**/{page}*")
+
+
+@pytest.mark.browser
 def test_each_page_is_legible_on_a_screen_and_on_a_phone(browser, site, load_script):
     """All 900; the pages of a run are those of test_page_browser."""
     with browser.new_context() as context:
