@@ -50,7 +50,7 @@ def test_what_is_made_is_well_defined(first, names):
 @settings(max_examples=40, deadline=None, database=None, derandomize=True)
 @given(st.lists(st.integers(0, 40), max_size=300))
 def test_any_choices_make_a_well_defined_program(numbers):
-    meaning.answers(generator.replayed("any", numbers, NEW))
+    meaning.answers(generator.generate(Replayed(numbers), "any", NEW))
 
 
 def test_a_seed_makes_the_same_programs_in_any_order():
@@ -64,7 +64,7 @@ def test_a_seed_makes_the_same_programs_in_any_order():
 def test_what_was_recorded_makes_the_same_program():
     for number in range(30):
         program = generator.seeded(7, number, NEW)
-        again = generator.replayed(program.name, program.choices, NEW)
+        again = generator.generate(Replayed(program.choices), program.name, NEW)
         assert again == program
 
 
@@ -75,7 +75,7 @@ def test_a_seed_is_the_same_on_every_machine():
 
 
 def test_the_plainest_program_is_small():
-    program = generator.replayed("plainest", [], NEW)
+    program = generator.generate(Replayed([]), "plainest", NEW)
     assert len(program.kernel.splitlines()) < 12, program.kernel
     meaning.answers(program)
 

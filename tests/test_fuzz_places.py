@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from crosswarp.laboratory.fuzzing import generator, places
+from crosswarp.laboratory.fuzzing.choices import Replayed
 from crosswarp.laboratory.fuzzing.places import Place, Workers
 from crosswarp.matrix.facts import targets
 
@@ -76,7 +77,7 @@ def test_what_shows_something_among_others_runs_by_itself(monkeypatch, first, as
             return first if quick else _told("pass", seconds=0.5)
 
     monkeypatch.setattr(places, "Worker", Worker)
-    program = generator.replayed("plainest", [], frozenset())
+    program = generator.generate(Replayed([]), "plainest", frozenset())
     place = Place("here", "3.4.0", Path("python"))
     with Workers({}, 60, 1000) as workers:
         cell = workers.run(place, program, "sm_80", quick=True)

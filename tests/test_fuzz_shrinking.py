@@ -5,6 +5,7 @@ import re
 import pytest
 
 from crosswarp.laboratory.fuzzing import generator, languages, meaning, shrinking
+from crosswarp.laboratory.fuzzing.choices import Replayed
 from crosswarp.matrix.facts import language_table
 
 NEW = languages.common(language_table.load(), ["3.8.0", "3.9.0"])
@@ -31,7 +32,7 @@ def test_a_program_becomes_small(text, lines):
     meaning.answers(found)
     assert len(found.kernel) < len(begun.kernel)
     assert len(found.kernel.splitlines()) <= lines, found.kernel
-    assert generator.replayed("small", found.choices, NEW).kernel == found.kernel
+    assert generator.generate(Replayed(found.choices), "small", NEW).kernel == found.kernel
 
 
 def test_two_runs_end_with_one_program():
