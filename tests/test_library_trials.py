@@ -168,6 +168,7 @@ def test_what_the_named_interpreter_lacks_is_said_before_anything_runs(
     named = Named(Path(sys.executable), {"triton": "3.2.0", "torch": "2.6.0"})
     monkeypatch.setattr(test_command.asked, "at_hand", lambda options, *, tests: named)
     _, _, err = crosswarp({}, "test", "--here", "--modes", "bare")
+    assert "a sample of 3 tests, 1 time (targets, lanes, modes) on 1 column; " in err
     before, said, _ = err.partition(
         "triton-3.2.0: not installed, and imported: nobody_has_this (tests/test_a.py:1). "
         "Install it: pip install nobody_has_this."

@@ -77,7 +77,7 @@ def test_the_rest_is_that_of_all_lanes_and_columns_where_they_are_weighed(clock)
     assert out.getvalue().splitlines()[-1].startswith("a: 100 of 110 cases, ")
     shown.column_done("a", {"pass": 100}, 125.0)
     # In 125 s what is expected to take 200 of 710.
-    assert out.getvalue().splitlines()[-1] == "1 more columns, about 5 min left for all columns"
+    assert out.getvalue().splitlines()[-1] == "1 more column, about 5 min left for all columns"
 
 
 def test_a_case_counts_by_the_weight_of_its_kernel_on_its_target(clock):

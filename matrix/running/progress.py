@@ -148,7 +148,11 @@ class Phases:
         """The columns and time left of the whole run, estimated from the columns that have ended."""
         time_left = self.left(self._place, self._columns, time.monotonic() - self._began)
         more = self._columns - self._place
-        return f"{more} more columns, {time_left}" if more and time_left else ""
+        return (
+            f"{more} more column{'' if more == 1 else 's'}, {time_left}"
+            if more and time_left
+            else ""
+        )
 
 
 class PlainProgress(Progress):

@@ -38,6 +38,7 @@ from crosswarp.reports.findings import estimate
 from crosswarp.reports.findings.range import measured
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, range_text
+from crosswarp.reports.text.layout import plural
 from crosswarp.reports.text.summary import summary
 
 DESCRIPTION = (
@@ -89,15 +90,19 @@ def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse
     """The plan, with its disk and time, before any of it runs."""
     each = library.functions
     sample = options.sample or library.settings.sample
-    tests = f"{each} test functions" + (f", a sample of {sample} tests" if sample else "")
+    tests = plural(each, "test function") + (
+        f", a sample of {plural(sample, 'test')}" if sample else ""
+    )
     places = len(planned.targets) * len(planned.lanes) * len(planned.modes)
     seconds = min(each, sample or each) * sum(
         getattr(costs.load().lanes, lane).seconds * len(planned.targets) * len(planned.modes)
         for lane in planned.lanes
     )
+    minutes = max(seconds / planned.jobs / 60, 1)
     announcement = (
-        f"{library.declared.name}: {tests}, {places} times (targets, lanes, modes) on each of {len(planned.columns)} "
-        f"columns; a column takes about {max(seconds / planned.jobs / 60, 1):.0f} min, or longer: tests have parameters"
+        f"{library.declared.name}: {tests}, {plural(places, 'time')} (targets, lanes, modes) on "
+        f"{plural(len(planned.columns), 'column')}; a column takes about {minutes:.0f} min, or longer: "
+        "tests have parameters"
     )
     if options.here:
         return f"{announcement}."
@@ -105,7 +110,7 @@ def _announced(planned: plan.Plan, library: own_tests.Library, options: argparse
     count = sum(1 for column in planned.columns if not built.get(column.id))
     gigabytes = count * costs.load().environment.megabytes / 1000
     return (
-        f"{announcement}. {count} environments to build, about {gigabytes:.0f} GB."
+        f"{announcement}. {plural(count, 'environment')} to build, about {gigabytes:.0f} GB."
         if count
         else f"{announcement}."
     )
