@@ -92,6 +92,11 @@ TEN = {
         "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ModuleNotFoundError", "fingerprint":
         "ModuleNotFoundError: No module named 'yaml.nodes'"}, "your environment: pip install pyyaml",
     ),
+    "package of another name in the message alone": (
+        "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ImportError", "fingerprint":
+        "ImportError: needs the DSL", "message": "ModuleNotFoundError: No module named 'cutlass'"},
+        "your environment: pip install nvidia-cutlass-dsl",
+    ),
     "another release of a package": (
         "3.9.0", {"outcome": "api-error", "phase": "import", "reason": "ImportError", "fingerprint":
         "ImportError: cannot import name 'rotary' from 'einops.layers' (__init__.py)"},

@@ -164,6 +164,13 @@ def test_where_a_package_is_missing_nothing_was_measured(crosswarp, stored, make
         not one["red"]
         for one in json.loads(crosswarp("--format", "json")[1])["suite"]["bare"]["releases"]
     )
+    # The library's own import error comes last, and hides the missing package.
+    failed = {
+        "outcome": "api-error", "fingerprint": "ImportError: needs the DSL", "case": "import",
+        "message": "E   ModuleNotFoundError: No module named 'cutlass'",
+    }  # fmt: skip
+    stored(make_record(column="triton-3.1.0", **failed), library=library)
+    assert "measured: unknown without compat." in " ".join(crosswarp()[1].split())
     # Triton's own module is missing because of the release.
     store("triton.tools.tensor_descriptor")
     assert "measured: no release passes without compat." in " ".join(crosswarp()[1].split())

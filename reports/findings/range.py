@@ -55,7 +55,9 @@ def measured(
     """
     with packaged.opened(path) as store:
         stored = store.run(run)
-        records, planned = store.records(stored.id, brief=True), store.planned(stored.id)
+        # Of a library's tests the message is needed: an import error of its own may hide the missing package.
+        records = store.records(stored.id, brief=not stored.described.library)
+        planned = store.planned(stored.id)
     if not records:
         raise UsageError(f"run {stored.id} holds no cell. `crosswarp runs` lists others: --run ID.")
     short = supported.short(records, planned)

@@ -24,9 +24,9 @@ PACKAGE = "crosswarp_check_package"
 _LEVELS = 4
 # Modules whose package has another name.
 INSTALLED_AS = {
-    "PIL": "pillow", "absl": "absl-py", "attr": "attrs", "cv2": "opencv-python", "dateutil": "python-dateutil",
-    "gin": "gin-config", "git": "gitpython", "hydra": "hydra-core", "skimage": "scikit-image",
-    "sklearn": "scikit-learn", "yaml": "pyyaml", "zmq": "pyzmq",
+    "PIL": "pillow", "absl": "absl-py", "attr": "attrs", "cutlass": "nvidia-cutlass-dsl", "cv2": "opencv-python",
+    "dateutil": "python-dateutil", "gin": "gin-config", "git": "gitpython", "hydra": "hydra-core",
+    "skimage": "scikit-image", "sklearn": "scikit-learn", "yaml": "pyyaml", "zmq": "pyzmq",
 }  # fmt: skip
 RELATIVE = "its own package"
 _EXTENSIONS = "torch.utils.cpp_extension"
