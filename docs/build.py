@@ -310,7 +310,7 @@ def linked(path: Path, folder: Path) -> str:
             return os.path.relpath(to.with_suffix("") / f"{match['rest'][1:]}.md", here)
         if not target.is_file() and to.parts[:1] != ("run",):
             raise BrokenLink(
-                f"{path.relative_to(ROOT)} links to {match['path']}, which is not there. Mend the link."
+                f"{path.relative_to(ROOT)} links to {match['path']}, which is not there. Correct the link."
             )
         return os.path.relpath(to, here) + (match["rest"] or "")
 
