@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
 import tomllib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "proofs"))
-import kept_back
-import performance_against_device as proof
+import pytest
 
 TIMED = Path(__file__).parent / "data" / "performance_kept_back.csv"
 
 
-def test_each_new_case_is_like_one_that_was_timed(tmp_path):
+@pytest.fixture
+def kept_back(load_script):
+    return load_script("proofs/kept_back.py")
+
+
+def test_each_new_case_is_like_one_that_was_timed(tmp_path, kept_back, load_script):
+    proof = load_script("proofs/performance_against_device.py")
     kept_back.write_suite(tmp_path)
     kernels = tomllib.loads(kept_back.CASES.read_text("utf-8"))
     new = {f"{kernel}/{row['like']}" for kernel, rows in kernels.items() for row in rows}
@@ -25,7 +28,7 @@ def test_each_new_case_is_like_one_that_was_timed(tmp_path):
         compile(path.read_text("utf-8"), path, "exec")
 
 
-def test_only_times_of_the_gpu_alone_count(tmp_path):
+def test_only_times_of_the_gpu_alone_count(tmp_path, kept_back):
     def lines(*measures):
         row = {"release": "3.9.0", "set": "small", "kernel": "softmax"}
         return "".join(json.dumps({**row, "case": case, **rest}) + "\n" for case, rest in measures)

@@ -329,9 +329,7 @@ def missing(
         return ""
     names = ", ".join(f"{name} ({imports[name]})" for name in lacking)
     advice = (
-        f"Install it: {absent.pip(lacking).partition(' (')[0]}."
-        if here
-        else "Name in `requires` what provides it."
+        f"Install it: {absent.pip(lacking)}." if here else "Name in `requires` what provides it."
     )
     return f"not installed, and imported: {names}. {advice}"
 

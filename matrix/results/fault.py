@@ -102,10 +102,7 @@ def _of(record: Record, issue: Issue | None, fixed: Sequence[str] | None, broken
     if issue is not None:
         return Fault("Triton", f"known issue {issue.id} ({issue.links[0]}): {_ways(issue, fixed)}")
     if missing := missing_module(record):
-        return Fault(
-            "your environment",
-            f"{absent.pip([missing]).partition(' (')[0]}, or add it to `requires`",
-        )
+        return Fault("your environment", f"{absent.pip([missing])}, or add it to `requires`")
     if (missing_in_torch := _MISSING.search(text)) and missing_in_torch[1].startswith("torch."):
         return Fault(
             "your environment",

@@ -55,7 +55,7 @@ def measured(
     """
     with packaged.opened(path) as store:
         stored = store.run(run)
-        # Of a library's tests the message is needed: an import error of its own may hide the missing package.
+        # A library's tests need the message: the library's ImportError may stand before the missing package.
         records = store.records(stored.id, brief=not stored.described.library)
         planned = store.planned(stored.id)
     if not records:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswarp.matrix.cell.kinds.check import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE, UNREAL
-from crosswarp.matrix.cell.kinds.check.absent import pip
+from crosswarp.matrix.cell.kinds.check.absent import pip_or_stub
 from crosswarp.matrix.errors import EXIT_CANCELLED
 from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results import fault, owned
@@ -373,7 +373,9 @@ def ending(checked: Checked) -> str:
     missing = ""
     if checked.absent:
         # One line, for who pastes it.
-        missing = f"your environment: not checked as it is imported: {pip(checked.absent)}\n"
+        missing = (
+            f"your environment: not checked as it is imported: {pip_or_stub(checked.absent)}\n"
+        )
     cases = {(item.column, item.target, item.kernel, item.case) for item in checked.items}
     red = {(record.column, record.target, record.kernel, record.case) for record in checked.red}
     fixed = sum(_is_fixed(checked, case) for case in red)

@@ -264,7 +264,7 @@ def _observe(spec: AskedCheck, stream: Stream) -> None:
 def _without(names: List[str], path: str, ended: str = "") -> Verdict:
     """Return the verdict on a kernel that uses a missing module, or that the import does not reach without it."""
     why = f"the kernel itself uses {path}" if path else ended or "the file has no such kernel then"
-    return _lacking(f"{absent.pip(names)}: {why}")
+    return _lacking(f"{absent.pip_or_stub(names)}: {why}")
 
 
 def _died(outcome: Outcome) -> Verdict:

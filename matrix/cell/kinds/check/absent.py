@@ -303,10 +303,15 @@ def _used(thing: Any, seen: Set[int]) -> str:
 
 
 def pip(names: Sequence[str]) -> str:
-    """Return a short hint on how to supply the missing modules."""
+    """Return what to do about missing modules: the command that installs their packages."""
     modules = (name.partition(":")[0].split(".")[0] for name in names if name != RELATIVE)
     packages = list(dict.fromkeys(INSTALLED_AS.get(module, module) for module in modules))
     advice = [f"pip install {' '.join(packages)}"] if packages else []
     if RELATIVE in names:
         advice.append("check the file where its package is")
-    return f"{', and '.join(advice)} (or --stub)"
+    return ", and ".join(advice)
+
+
+def pip_or_stub(names: Sequence[str]) -> str:
+    """As `pip`, for `check`, which can do without them."""
+    return f"{pip(names)} (or --stub)"

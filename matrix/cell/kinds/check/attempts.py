@@ -18,7 +18,7 @@ from crosswarp.matrix.cell.protocol import Cell
 from crosswarp.matrix.cell.stream import Stream
 
 from . import ASSUMED, LACKING, LATE, NO_KERNEL, PLACE
-from .absent import pip
+from .absent import pip_or_stub
 
 # Failures that no other type or value avoids: names, language, syntax.
 _ANYWAY = re.compile(
@@ -119,7 +119,7 @@ class Telling(Stream):
         if why:
             event = _without_verdict(event, LATE, why)
         elif self._called and (word := _UNKNOWN_WORD.search(event.message)):
-            why = f"{pip(self._called)}: it may take {word[1]}, which Triton does not know"
+            why = f"{pip_or_stub(self._called)}: it may take {word[1]}, which Triton does not know"
             event = _without_verdict(event, LACKING, why)
         elif event.outcome == "compile-error" and (step := self._binding(event)):
             event = _without_verdict(event, *step)
@@ -142,7 +142,7 @@ class Telling(Stream):
             return None
         package = self._unbound.get(name, self._unbound.get("*", ""))
         if package:
-            return LACKING, f"{pip([package])}: the kernel itself uses {name}"
+            return LACKING, f"{pip_or_stub([package])}: the kernel itself uses {name}"
         return NO_KERNEL, f"the file binds {name} on a line that its import does not reach here"
 
 
