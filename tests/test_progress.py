@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -37,14 +38,20 @@ def test_plain_lines_tell_the_place_and_the_rest(clock):
     shown.preparing("a")
     shown.column("a", "a")
     shown.planned("a", "compile", 100)
-    for _ in range(10):
+    for number in range(10):
         clock.now += 6
         shown.item("a", "x")
-    shown.column_done("a", {"pass": 10}, 60.0)
+        shown.cell(SimpleNamespace(outcome="crash" if number in (1, 2) else "pass"))
+    shown.column_done("a", {"pass": 8, "crash": 2}, 60.0)
+    shown.column("b", "b")
+    shown.planned("b", "compile", 100)
+    for _ in range(6):
+        clock.now += 6
+        shown.item("b", "x")
     lines = out.getvalue().splitlines()
     assert lines == [
-        "a: running (column 1 of 3)", "a: 6 of 100 cases, about 9 min left", "a: 10 pass in 60 s",
-        "2 more columns, about 2 min left",
+        "a: running (column 1 of 3)", "a: 6 of 100 cases (2 crash), about 9 min left", "a: 8 pass, 2 crash in 60 s",
+        "2 more columns, about 2 min left", "b: running (column 1 of 3)", "b: 6 of 100 cases, about 9 min left",
     ]  # fmt: skip
 
 

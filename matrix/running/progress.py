@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
 from crosswarp.matrix.printable import printable
-from crosswarp.matrix.results.record import OUTCOMES, Record
+from crosswarp.matrix.results.record import OUTCOMES, RED, Record
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -156,11 +157,12 @@ class Phases:
 
 
 class PlainProgress(Progress):
-    """One line where something begins or ends, and one every half minute in between."""
+    """One line where something begins or ends, and one every half minute in between, with the failures so far."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
         self._done = self._planned = 0
+        self._red: Counter[str] = Counter()
         self._spoke = self._began = 0.0
         self._phases = Phases()
 
@@ -179,6 +181,7 @@ class PlainProgress(Progress):
 
     def column(self, column: str, label: str) -> None:
         self._done = self._planned = 0
+        self._red = Counter()
         self._began = time.monotonic()
         self._phases.runs()
         place = self._phases.place
@@ -196,7 +199,12 @@ class PlainProgress(Progress):
             time_left = self._phases.left(self._done, self._planned, seconds)
             more = f", {time_left}" if time_left else ""
             of = self._phases.cases(column, self._planned)
-            self.say(f"{column}: {self._done} of {of} cases{more}")
+            failures = f" ({counts(self._red)})" if self._red else ""
+            self.say(f"{column}: {self._done} of {of} cases{failures}{more}")
+
+    def cell(self, cell: Record) -> None:
+        if cell.outcome in RED:
+            self._red[cell.outcome] += 1
 
     def column_done(self, column: str, outcomes: Mapping[str, int], seconds: float) -> None:
         self.say(f"{column}: {counts(outcomes)} in {seconds:.0f} s")
