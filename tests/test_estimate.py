@@ -97,7 +97,7 @@ def test_a_warp_waits_for_what_its_scoreboard_says():
     blocks = code(
         21, row("LDG.E R2, [R4]", write=0), 22, row("FADD R3, R2, R2", waits=1), row("EXIT")
     )
-    loads = counted((4, ("ld.global.b32", 21)), memory=[("load", "global", 21, 4, 16)])
+    loads = counted((4, ("ld.global.b32", 21)), memory=[("load", "global", 21, 4, 4, (16, 16, 16))])
     near = estimate.estimated(blocks, loads, launched(), chip())
     far = estimate.estimated(blocks, loads, launched(moved=10**9), chip())
     rates = chip().rates
@@ -111,13 +111,32 @@ def test_sectors_take_the_unit_of_loads_and_the_l2():
     blocks = code(5, row("LDG.E R2, [R4]", write=0), row("EXIT", waits=1))
 
     def units(sectors):
-        loads = counted((4, ("ld.global.b32", 5)), memory=[("load", "global", 5, 4, sectors)])
+        loads = counted(
+            (4, ("ld.global.b32", 5)), memory=[("load", "global", 5, 4, 4, (sectors,) * 3)]
+        )
         return estimate.estimated(blocks, loads, launched(), chip())["units"]
 
     coalesced, scattered = units(4 * 4), units(4 * 32)
     # Four warps, of which each takes one wavefront, and then eight.
     assert (coalesced["lsu"], scattered["lsu"]) == (4, 32)
     assert scattered["l2"] == pytest.approx(8 * coalesced["l2"], rel=0.02)
+
+
+def test_ptxas_makes_one_access_of_several_small_ones():
+    """Four loads of PTX, each of 16 wavefronts, that are one of 32; and what stays as small as it was."""
+    merged = code(5, row("LDS.128 R4, [R2]", write=0), row("EXIT", waits=1))
+    alone = code(5, row("LDS R4, [R2]", write=0), row("EXIT", waits=1))
+    small = ("load", "shared", 5, 4, 4, (16 * 4, 24 * 4, 32 * 4))
+    wide = ("load", "shared", 5, 4, 16, (8 * 4,) * 3)
+
+    def wavefronts(blocks, *memory):
+        loads = counted((4, ("ld.shared.b32", 5)), memory=memory)
+        return estimate.estimated(blocks, loads, launched(), chip())["units"]["lsu"] / 4
+
+    assert (wavefronts(merged, small), wavefronts(alone, small)) == (32, 16)
+    assert (wavefronts(merged, wide), wavefronts(merged, small, wide)) == (8, 20)
+    # A small access was made of small ones.
+    assert wavefronts(alone, small, wide) == 16
 
 
 def test_beside_much_shared_memory_the_l1_has_little_room_for_spills():

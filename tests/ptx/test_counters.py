@@ -71,6 +71,44 @@ def test_wavefronts_over_the_banks(step, form, wavefronts, least):
     assert (found["wavefronts"], found["memory"][0]["least"]) == (wavefronts, least)
 
 
+@pytest.mark.parametrize(
+    ("space", "step", "form", "own", "wider"),
+    [
+        # Each lane has a word of its own 16 bytes, or of its own 128, or of the same 16.
+        ("shared", 16, "b32", 4, (4, 4)),
+        ("shared", 128, "b32", 32, (32, 32)),
+        ("shared", 0, "b32", 1, (2, 4)),
+        ("shared", 16, "v4.b32", 4, (4, 4)),
+        # Sectors: as many as the aligned bytes lie in.
+        ("global", 16, "b32", 16, (16, 16)),
+        ("global", 4, "b32", 4, (4, 4)),
+    ],
+)
+def test_what_ptxas_may_make_of_smaller_accesses(space, step, form, own, wider):
+    register = {"b32": "%r5", "v4.b32": "{%r5, %r6, %r7, %r8}"}[form]
+    at, move = {
+        "shared": ("%r4", "mov.u32 %r4, data; mad.lo.u32 %r4, %r0, {}, %r4;"),
+        "global": ("%d2", "mad.wide.u32 %d2, %r0, {}, %d0;"),
+    }[space]
+    body = move.format(step) + f"ld.{space}.{form} {register}, [{at}];"
+    text = kernel(body, shared=".shared .align 16 .b8 data[8192];")
+    program = ptx.load(text)
+    watch = Counters(program)
+    execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
+    (row,) = watch.by_instruction()["memory"]
+    assert row[4:] == (16 if "v4" in form else 4, (own, *wider))
+
+
+def test_words_that_one_wide_access_covers_count_alike():
+    """Four loads of a lane's own four words are each a part of the same access of 16 bytes."""
+    body = "mov.u32 %r4, data; mad.lo.u32 %r4, %r0, 16, %r4;"
+    body += "".join(f"ld.shared.b32 %r5, [%r4+{step}];" for step in (0, 4, 8, 12))
+    text = kernel(body, shared=".shared .align 16 .b8 data[8192];")
+    watch = Counters(ptx.load(text))
+    execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
+    assert [row[5] for row in watch.by_instruction()["memory"]] == [(4, 4, 4)] * 4
+
+
 def test_all_programs_count_and_a_block_counts_as_often_as_a_warp_ran_it():
     body = "mov.u32 %r5, 0;\nagain: add.u32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 5; @%p1 bra again;\nbar.sync 0;"
     one, three = (counted(body, threads=64, grid=grid) for grid in (1, 3))
@@ -123,4 +161,4 @@ def test_accesses_that_repeat_a_pattern_count_like_the_first(space, steps, units
     execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
     memory = watch.by_instruction()["memory"]
     assert [one[3] for one in memory] == [2, 2, 2]
-    assert [one[4] for one in memory] == [2 * one for one in units]
+    assert [one[5][0] for one in memory] == [2 * one for one in units]

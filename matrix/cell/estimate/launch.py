@@ -88,7 +88,8 @@ def estimated(
     path, waits = warp.alone(alone, blocks, executions)
     units, local, instructions = _units(blocks, executions, wavefronts, warps, chip)
     sectors = (
-        sum(access[4] for access in counted["memory"] if access[1] == "global") / launched.executed
+        sum(access[5][0] for access in counted["memory"] if access[1] == "global")
+        / launched.executed
     )
     l2 = _SECTOR * sectors + (128 * local if far else 0)
     a_cycle = rates.l2 / rates.ghz / 1e9 / chip.multiprocessors
@@ -133,27 +134,46 @@ def _longest(waits: Mapping[warp.Wait, float]) -> Dict[str, Tuple[float, int]]:
 
 
 def _wavefronts(blocks: List[Block], counted: Mapping[str, Any]) -> Dict[int, float]:
-    """By `id` of an access: wavefronts of a request, the mean of its class on its line, else of its class."""
-    totals: Dict[Any, np.ndarray] = defaultdict(lambda: np.zeros(2))
-    for what, space, line, requests, work in counted["memory"]:
-        # Four sectors of a line go together.
-        work = work if space == "shared" else work / 4 if space == "global" else 0
-        totals[space, what] += (requests, work)
-        totals[space, what, line] += (requests, work)
-    mean = {key: work / requests for key, (requests, work) in totals.items() if requests}
+    """By `id` of an access: wavefronts of a request, the mean of its class and size on its line, else of its class."""
+    by_place: Dict[Any, List[Any]] = defaultdict(list)
+    for what, space, line, *figures in counted["memory"]:
+        by_place[space, what, None].append(figures)
+        by_place[space, what, line].append(figures)
+    means: Dict[Any, float] = {}
     ways = {}
     for block in blocks:
         for instruction in block.instructions:
-            access = _ACCESSES.get(instruction.name)
+            access, width = _ACCESSES.get(instruction.name), _width(instruction.op)
             if access is not None:
-                ways[id(instruction)] = max(
-                    mean.get((*access, instruction.line), mean.get(access, 1.0)), 1.0
-                )
+                line = instruction.line if (*access, instruction.line) in by_place else None
+                key = (*access, line, width)
+                if key not in means:
+                    means[key] = _mean(access, by_place.get((*access, line), []), width)
+                ways[id(instruction)] = means[key]
             elif instruction.name in ("LDL", "STL"):
-                ways[id(instruction)] = (
-                    4.0 if "128" in instruction.op else 2.0 if "64" in instruction.op else 1.0
-                )
+                ways[id(instruction)] = width / 4
     return ways
+
+
+def _width(op: str) -> int:
+    """Bytes of a lane, from `LDS.128` or `LDG.E.64`."""
+    parts = op.split(".")
+    return 16 if "128" in parts else 8 if "64" in parts else 4
+
+
+def _mean(access: Tuple[str, str], rows: List[Any], width: int) -> float:
+    """Wavefronts of a request whose lanes move `width` bytes; ptxas may have made it of smaller ones."""
+    space, what = access
+    of_size = 0
+    if what in ("load", "store"):
+        rows = [row for row in rows if row[1] <= width] or rows
+        of_size = {4: 0, 8: 1, 16: 2}[width]
+    requests = sum(row[0] for row in rows)
+    if not requests:
+        return 1.0
+    # Four sectors of a line go together.
+    work = sum(row[2][of_size] for row in rows) / (4 if space == "global" else 1)
+    return max(work / requests, 1.0)
 
 
 def _cut_from_l1(launched: Launched, chip: Chip, together: int) -> int:

@@ -9,6 +9,9 @@ Shared memory. 32 banks of 4 bytes (CUDA C++ Programming Guide, "Shared Memory")
 phase of 32 lanes, of 8 bytes in two of 16, of 16 bytes, ldmatrix and stmatrix in phases of 8; the phases are nowhere
 documented, they are those that Nsight Compute shows. The wavefronts of a phase are the largest number of distinct words
 in one bank; `least` is one a phase.
+
+ptxas makes one access of several that are next to each other: four loads of 4 bytes become LDS.128. So the sectors and
+wavefronts of a load or store are also counted as if it were one of 8 and of 16 bytes, at a multiple of its size.
 """
 
 import functools
@@ -23,8 +26,10 @@ from crosswarp.matrix.cell.machines import ptx
 MOST_LINES = 24
 # Different requests that wait to be counted, of 256 bytes each.
 _MOST_ROWS = 1 << 15
-# Without the place in a word of shared memory, and in a line of global.
-_WHOLE = (np.uint64(2**64 - 4), np.uint64(2**64 - 128))
+# Without the place in four words of shared memory, and in a line of global.
+_WHOLE = (np.uint64(2**64 - 16), np.uint64(2**64 - 128))
+# Bytes of what ptxas may make of smaller accesses.
+WIDER = (8, 16)
 # A sum with them tells the rows of addresses apart; any odd numbers of 64 bits do.
 _WEIGHTS = np.random.RandomState(1).randint(-(2**62), 2**62, 32, np.int64) | 1
 _NOT_COUNTED = ("mbarrier", "mbarrier init", "tensor map")
@@ -66,11 +71,11 @@ class Counters(ptx.Watch):
     def __init__(self, program: Any):
         self._kernel = program.entry().kernel
         self._warps = np.zeros(len(self._kernel.blocks), np.int64)
-        # By instruction and what it does: space, and requests, bytes, sectors or wavefronts, lines, least.
+        # By instruction and what it does: requests, bytes, sectors or wavefronts, lines, least, and those of `WIDER`.
         self._accesses: Dict[Tuple[int, str, str], np.ndarray] = defaultdict(
-            lambda: np.zeros(5, np.int64)
+            lambda: np.zeros(7, np.int64)
         )
-
+        self._nbytes: Dict[Tuple[int, str, str], int] = {}
         # By its pattern of addresses.
         self._pending: Dict[Any, _Pattern] = {}
         self._rows = 0
@@ -94,15 +99,11 @@ class Counters(ptx.Watch):
             return
         place = (at, what, space)
         tally = self._accesses[place]
+        self._nbytes[place] = nbytes
         if what in _BULK or lane is not None or what == "wgmma":
             count = _count(address, condition)
-            tally += (
-                1,
-                count * nbytes,
-                count * nbytes // 32,
-                count * nbytes // 128,
-                count * nbytes // 32,
-            )
+            sectors = count * nbytes // 32
+            tally += (1, count * nbytes, sectors, count * nbytes // 128, sectors, sectors, sectors)
             return
         if condition is not None and condition.all():
             condition = None
@@ -149,7 +150,7 @@ class Counters(ptx.Watch):
             where = np.concatenate([pattern.where for pattern in patterns])
             starts = np.cumsum([0, *(len(pattern.where) for pattern in patterns)])
             # The sums up to each row.
-            sums = np.zeros((len(where) + 1, 3), np.int64)
+            sums = np.zeros((len(where) + 1, 5), np.int64)
             if kind[0] != "local" and len(where):
                 np.cumsum(_of_rows(where, *kind), axis=0, out=sums[1:])
             for pattern, first, end in zip(patterns, starts, starts[1:]):
@@ -164,7 +165,8 @@ class Counters(ptx.Watch):
 
         Returns:
             `blocks`: first and end instruction, and how many warps ran it; `instructions`: opcode and source line;
-            `memory`: what, space, line, requests, and sectors of global or wavefronts of shared memory.
+            `memory`: what, space, line, requests, bytes of a lane, and sectors of global or wavefronts of shared
+            memory: as it is, and as if it had each of the `WIDER` sizes.
         """
         self._look()
         warps = self._warps.tolist()
@@ -181,7 +183,10 @@ class Counters(ptx.Watch):
                 for instruction, line in zip(self._kernel.instructions, lines)
             ],
             "memory": [
-                (what, space, lines[at], int(tally[0]), int(tally[2]))
+                (
+                    *(what, space, lines[at], int(tally[0]), self._nbytes[at, what, space]),
+                    (int(tally[2]), int(tally[5]), int(tally[6])),
+                )
                 for (at, what, space), tally in self._accesses.items()
             ],
         }
@@ -195,7 +200,7 @@ class Counters(ptx.Watch):
             if instruction.block >= 0 and warps[instruction.block]:
                 instructions[class_of(instruction.opcode)] += warps[instruction.block]
         moved: Dict[str, int] = defaultdict(int)
-        lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5, np.int64))
+        lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(7, np.int64))
         for (at, what, space), tally in self._accesses.items():
             loc = self._kernel.instructions[at].loc
             moved[space] += int(tally[1])
@@ -225,7 +230,7 @@ def class_of(opcode: str) -> str:
 def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray]) -> List[Dict[str, Any]]:
     rows = []
     for (line, what, space), tally in lines.items():
-        requests, moved, units, cache_lines, least = map(int, tally)
+        requests, moved, units, cache_lines, least = map(int, tally[:5])
         row = {"line": line, "what": what, "space": space, "requests": requests, "bytes": moved}
         if space == "global":
             row.update(sectors=units, lines=cache_lines, least=least)
@@ -247,12 +252,29 @@ def _count(address: Any, condition: Any) -> int:
 
 
 def _of_rows(where: np.ndarray, space: str, nbytes: int, matrices: bool) -> np.ndarray:
-    """Three counts of the request in each row of `where`; rows that differ by whole lines are counted once."""
-    where = where - (where[:, :1] & ~127)
+    """Five counts of the request in each row of `where`, the last as if it were of the `WIDER` sizes."""
+    where, again = _different(where - (where[:, :1] & ~127))
+
+    def counts(where: np.ndarray, nbytes: int) -> np.ndarray:
+        if space == "global":
+            return _sectors(where, nbytes)
+        return _wavefronts(where, nbytes, matrices)
+
+    own = counts(where, nbytes)
+    columns = [own]
+    for width in WIDER:
+        wider = own
+        if nbytes < width and not matrices:
+            rows, back = _different(where & -width)
+            wider = counts(rows, width)[back]
+        columns.append(wider[:, :1])
+    return np.concatenate(columns, 1)[again]
+
+
+def _different(where: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """The rows without those that repeat another, and of each row its place among them."""
     _, first, again = np.unique(where @ _WEIGHTS, return_index=True, return_inverse=True)
-    where = where[first]
-    counts = _sectors(where, nbytes) if space == "global" else _wavefronts(where, nbytes, matrices)
-    return counts[again]
+    return where[first], again
 
 
 def _sectors(where: np.ndarray, nbytes: int) -> np.ndarray:
