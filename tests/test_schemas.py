@@ -18,7 +18,7 @@ from crosswarp.reports.text import guards_text, schemas
 DOCS = Path(__file__).parent.parent / "docs"
 # `crosswarp report` has the schema of a whole run, beside the others; tests/test_formats.py holds it to that.
 PUBLISHED = {"report": DOCS / "report.schema.json"} | {
-    name: DOCS / "schemas" / f"{name}.schema.json" for name in schemas.MODELS
+    name: DOCS / "schemas" / f"{name}.schema.json" for name in schemas.DOCUMENTS
 }
 
 # The documents that are no longer of the first kind.

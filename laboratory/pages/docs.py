@@ -19,7 +19,7 @@ from crosswarp.matrix.facts.issues import Issue
 from crosswarp.matrix.results.baseline import read
 from crosswarp.reports.findings import releases
 from crosswarp.reports.findings.proofs import columns_of, proofs
-from crosswarp.reports.text import escape, export, proofs_text, schemas
+from crosswarp.reports.text import escape, proofs_text, schemas
 from crosswarp.reports.text.markdown import pipes
 
 # Where a repository keeps it.
@@ -37,7 +37,6 @@ def pages(issues: Sequence[Issue], baseline: Path | None = None) -> dict[str, st
         "api.md": reference(package, "crosswarp.compat"),
         "language.md": language_page.page(language_table.load()),
         "targets.md": targets_page.page(targets.load(), probed_targets.load()),
-        "report.schema.json": export.schema(),
         "settings.schema.json": settings.schema(),
         **schemas.pages(),
     }

@@ -25,7 +25,9 @@ from crosswarp.matrix.versions import Version
 from crosswarp.reports.commands import trials
 from crosswarp.reports.commands.options import add_here, column_table
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import fill
+from crosswarp.reports.text.run_documents import Judged, Searched
 
 DESCRIPTION = (
     "Find the first bad release between a good and a bad one, with a small run for each step. With "
@@ -35,8 +37,6 @@ EXAMPLES = (
     "crosswarp bisect softmax --good 3.1.0 --bad 3.3.1",
     "git bisect run crosswarp bisect softmax --here python",
 )
-# Version of the JSON format.
-FORMAT = 1
 # The exit statuses that `git bisect run` reads as answers; from 128 on it stops.
 GIT = {"good": 0, "bad": 1, "cannot say": 125}
 
@@ -151,8 +151,7 @@ def _judge_here(options: argparse.Namespace, argv: Sequence[str]) -> int:
         traceback.print_exc()
         return GIT["cannot say"]
     if options.format == "json":
-        about = {"column": looked.column.id, "answer": seen.answer, "why": seen.why}
-        print(_json({**_asked_for(options), **about, "red": _red(seen)}), end="")
+        print(_json(Judged, options, {**vars(seen), "column": looked.column.id}), end="")
         return GIT[seen.answer]
     why = "" if seen.red else f" ({seen.why})"
     print(fill("", escape.line(f"{options.kernel} on {looked.column.id}: {seen.answer}{why}")))
@@ -207,11 +206,9 @@ def _export(
     is_fixed: bool,
 ) -> str:
     tried = {at for at, _ in result.asked}
-    return _json({
-        **_asked_for(options),
+    return _json(Searched, options, {
         "looked_for": "first good" if is_fixed else "first bad",
-        # From the good end to the bad one.
-        "releases": list(ids),
+        "releases": ids,
         "last_good": ids[result.last_good],
         "first_bad": ids[result.first_bad],
         "cannot_say": [ids[at] for at in result.between],
@@ -220,23 +217,12 @@ def _export(
             {"run": seen[ids[at]].run, "release": ids[at], "answer": answer, "why": seen[ids[at]].why}
             for at, answer in result.asked
         ],
-        "red": _red(seen[ids[result.first_bad]]),
+        "red": seen[ids[result.first_bad]].red,
     })  # fmt: skip
 
 
-def _asked_for(options: argparse.Namespace) -> dict[str, object]:
-    asked = {name: getattr(options, name) for name in ("kernel", "target", "lane", "mode", "case")}
-    return {"format": FORMAT, **asked}
-
-
-def _red(seen: Seen) -> list[dict[str, str]]:
-    return [
-        {"cell": r.id, "outcome": r.outcome, "fingerprint": r.fingerprint, "issue": r.issue} for r in seen.red
-    ]  # fmt: skip
-
-
-def _json(document: Mapping[str, object]) -> str:
-    return escape.document(clean(document))
+def _json(kind: type, options: argparse.Namespace, result: Mapping[str, object]) -> str:
+    return escape.document(clean(filled(kind, {**vars(options), **result})))
 
 
 def _conclusion(ids: Sequence[str], result: Found, is_fixed: bool) -> list[str]:

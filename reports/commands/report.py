@@ -23,10 +23,11 @@ from crosswarp.reports.commands.options import (
 from crosswarp.reports.findings.consistency import consistency
 from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.since import compared
-from crosswarp.reports.findings.view import View, view
+from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
 from crosswarp.reports.text.comment import comment
 from crosswarp.reports.text.consistency_text import consistency_text
+from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
 from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.spreadsheet import spreadsheet
@@ -108,7 +109,7 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         "comment": lambda: comment(
             shown, options.link, since=compared(shown, options.since, options.store, known)
         ),
-        "json": lambda: _json(shown),
+        "json": lambda: export(shown),
         "junit": lambda: junit(shown),
         "csv": lambda: spreadsheet(shown),
         "consistency": lambda: consistency_text(consistency(shown.records)),
@@ -125,10 +126,3 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     else:
         colour.show_as(options.format, formats[options.format]())
     return 0
-
-
-def _json(shown: View) -> str:
-    # Its models are pydantic's, which takes as long to import as all other formats together.
-    from crosswarp.reports.text.export import export
-
-    return export(shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPAT
 from crosswarp.matrix.signatures.signature import CONSTEXPR, NONE, Inferred, Signature, shown
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import LONGEST, WIDTH, fill, side_by_side
 from crosswarp.reports.text.signs import SIGNS
 from crosswarp.reports.text.table import ABSENT, mark
@@ -413,63 +413,14 @@ def _is_fixed(checked: Checked, case: tuple[str, str, str, str]) -> bool:
 
 
 def as_json(checked: Checked) -> str:
-    counts = Counter(item.outcome for item in checked.items)
-    return escape.document(
-        {
-            "format": 1,
-            "file": str(checked.path),
-            "targets": list(checked.targets),
-            "modes": list(checked.modes),
-            "kernels": [_kernel_json(kernel) for kernel in checked.chosen],
-            "columns": [
-                {"id": column.id, "label": column.label, "versions": {k: str(v) for k, v in column.versions.items()}}
-                for column in checked.columns
-            ],
-            "cells": [
-                {
-                    **{name: getattr(record, name) for name in (
-                        "column", "target", "mode", "kernel", "case", "config", "outcome", "reason", "fingerprint",
-                        "message", "phase", "seconds", "issue",
-                    )},
-                    "shims": list(record.shims),
-                    "shim": (issue.shim or "") if (issue := checked.issues.get(record.issue)) else "",
-                }
-                for record in checked.records
-            ],
-            "notes": list(checked.notes),
-            "outcomes": dict(counts),
-            "seconds": round(checked.seconds, 3),
-            "missing_packages": checked.absent,
-            "ending": " ".join(ending(checked).split()),
-            "exit_code": checked.exit_code,
-        }
-    )  # fmt: skip
+    from crosswarp.reports.text import documents
 
-
-def _kernel_json(kernel: Inferred) -> dict[str, Any]:
-    return {
-        "name": kernel.kernel,
-        "line": kernel.line,
-        "not_checked": kernel.why,
-        "part_of": list(kernel.part_of),
-        "device": kernel.device,
-        "left_out": list(kernel.lacking),
-        "signatures": [
-            {
-                "id": signature.id,
-                "lines": list(signature.lines),
-                "arguments": [
-                    {
-                        "name": argument.name, "type": argument.type, "hint": argument.hint, "value": argument.value,
-                        "origin": argument.origin, "assumed": argument.assumed, "others": list(argument.others),
-                    }
-                    for argument in signature.arguments
-                ],
-                "options": dict(signature.options),
-                "origins": dict(signature.origins),
-                "by_decorators": list(signature.left),
-                "notes": list(signature.notes),
-            }
-            for signature in kernel.signatures
-        ],
-    }  # fmt: skip
+    issues = checked.issues
+    cells = [
+        {**vars(record), "shim": issues[record.issue].shim if record.issue in issues else ""}
+        for record in checked.records
+    ]
+    document = filled(
+        documents.Checked, checked, cells=cells, ending=" ".join(ending(checked).split())
+    )
+    return escape.document(document)

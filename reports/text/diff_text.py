@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from crosswarp.matrix.results import compile_time, launch_time, predicted
-from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change, Pair
+from crosswarp.matrix.results.comparison import HEAVIER, METRICS, REPORTED, WORSE, Change
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.vocabulary import COMPARED, COMPAT
-from crosswarp.reports.findings.diff import Diff, Group, Side
+from crosswarp.reports.findings.diff import Diff, Group
 from crosswarp.reports.text import advice, escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import WIDTH, fill, plural, row, tight
 from crosswarp.reports.text.markdown import pipes, short
 
-# Raised when a field changes its meaning or goes away; a new field does not.
-FORMAT = 3
 MAX_CHANGES = 4
 MAX_PLACES = 4
 # Width of the names in a line: leaves room for the event.
@@ -198,28 +196,12 @@ def markdown(diff: Diff) -> str:
 
 
 def export(diff: Diff) -> str:
-    document = {
-        "format": FORMAT,
-        "before": _side(diff.before),
-        "after": _side(diff.after),
-        "worse": diff.worse,
-        "counts": diff.counts,
-        "notes": diff.notes,
-        "groups": [
-            {
-                "comparison": group.outcome,
-                "title": _title(group),
-                "kernels": group.kernels,
-                "issue": group.issue.id if group.issue else None,
-                "links": list(group.issue.links) if group.issue else [],
-                "shims": group.shims,
-                "fixed_cells": group.fixed_cells,
-                "cells": [_pair(pair) for pair in group.pairs],
-            }
-            for group in diff.groups
-        ],
-    }
-    return escape.document(document)
+    from crosswarp.reports.text import run_documents
+
+    groups = [
+        {**vars(group), "kernels": group.kernels, "title": _title(group)} for group in diff.groups
+    ]
+    return escape.document(filled(run_documents.Diff, diff, groups=groups))
 
 
 def _names(group: Group) -> str:
@@ -369,32 +351,3 @@ def _last_line(diff: Diff) -> str:
         return f"Worse: {worse} cells (exit 1)."
     compared = sum(pair.sides == 2 for pair in diff.pairs)
     return f"Nothing regressed among {compared} cells that both have."
-
-
-def _side(side: Side) -> dict[str, object]:
-    reused = {"cells": side.reused.cells, "of": side.reused.of, "runs": dict(side.reused.runs)}
-    return {
-        "name": side.name, "column": side.column, "columns": side.columns, "taken_over": reused,
-    }  # fmt: skip
-
-
-def _pair(pair: Pair) -> dict[str, object]:
-    return {
-        "before": _record(pair.before),
-        "after": _record(pair.after),
-        "comparison": pair.comparison.outcome,
-        "also": list(pair.comparison.also),
-        "changes": [asdict(change) for change in pair.comparison.changes],
-        "predicted": pair.comparison.predicted,
-    }
-
-
-def _record(record: Record | None) -> dict[str, object] | None:
-    if record is None:
-        return None
-    return {
-        "id": record.id,
-        "outcome": record.outcome,
-        "reason": record.reason,
-        "fingerprint": record.fingerprint,
-    }

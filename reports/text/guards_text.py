@@ -11,6 +11,7 @@ from crosswarp.matrix.results.cause import words
 from crosswarp.matrix.results.record import Record
 from crosswarp.reports.findings.guards import Answer, Place
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.markdown import pipes
 
 FORMATS = ("text", "markdown", "json")
@@ -100,56 +101,9 @@ def markdown(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    return escape.document(
-        {
-            "format": 1,
-            "library": report.library,
-            "files": report.files,
-            "releases": list(report.releases),
-            "lane": report.lane,
-            "runs": report.ran,
-            "guards": [
-                {
-                    "path": answer.guard.path,
-                    "line": answer.guard.span[0],
-                    "column": answer.guard.span[1] + 1,
-                    "test": answer.guard.text,
-                    "code": answer.guard.code,
-                    "kinds": list(answer.guard.kinds),
-                    "made_of": list(answer.guard.made_of),
-                    "holds": dict(answer.guard.holds),
-                    "breaks_at_3_10": answer.guard.letters,
-                    "verdict": answer.verdict if answer.places else "",
-                    "places": [_place(place) for place in answer.places],
-                }
-                for answer in report.answers
-            ],
-            "unreadable": [
-                {"path": file.path, "line": file.line, "why": file.why}
-                for file in report.unreadable
-            ],
-        }
-    )
+    from crosswarp.reports.text import documents
 
-
-def _place(place: Place) -> Mapping[str, object]:
-    return {
-        "column": place.column,
-        "target": place.target,
-        "need": place.need.value,
-        "held": list(place.held),
-        "cases": place.cases,
-        "red": [
-            {
-                "kernel": record.kernel,
-                "case": record.case,
-                "outcome": record.outcome,
-                "words": words(record),
-                "issue": record.issue,
-            }
-            for record in place.red
-        ],
-    }
+    return escape.document(filled(documents.Guards, report))
 
 
 def _about(answer: Answer, report: Report) -> list[str]:

@@ -11,9 +11,8 @@ from crosswarp.matrix.checkout.apart import Apart
 from crosswarp.matrix.linting.lint import Finding, Result
 from crosswarp.matrix.linting.rules import RULES
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 
-# Version of the JSON format.
-FORMAT = 2
 FORMATS = ("text", "json", "sarif", "github")
 # The most places shown of one name in one file; the rest is counted.
 _SHOWN = 3
@@ -92,45 +91,9 @@ def _line(path: str, line: int, column: int, rule: str, message: str) -> str:
 
 
 def as_json(result: Result) -> str:
-    return escape.document(
-        {
-            "format": FORMAT,
-            # By its older name.
-            "releases": list(result.releases),
-            "files": result.files,
-            "ignored": result.ignored,
-            "findings": [
-                {
-                    "rule": finding.rule,
-                    "path": finding.path,
-                    "line": finding.line,
-                    "column": finding.column,
-                    "subject": finding.subject,
-                    "releases": list(finding.releases),
-                    "what_happens": finding.where.value,
-                    "fixed_by": dict(finding.fixed_by),
-                    "message": finding.message,
-                    "callers": list(finding.callers),
-                    "apart": finding.apart
-                    and {"folder": finding.apart.folder, "vendor": finding.apart.vendor},
-                }
-                for finding in result.findings
-            ],
-            "announced": [
-                {
-                    "release": change.release,
-                    "title": change.title,
-                    "effect": change.effect,
-                    "do": change.do,
-                }
-                for change in result.announced
-            ],
-            "unreadable": [
-                {"path": file.path, "line": file.line, "why": file.why}
-                for file in result.unreadable
-            ],
-        }
-    )
+    from crosswarp.reports.text import documents
+
+    return escape.document(filled(documents.Linted, result))
 
 
 def sarif(result: Result) -> str:

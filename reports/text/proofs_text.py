@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
 
 from crosswarp.compat.doctor_text import short_link
 from crosswarp.matrix.results.record import clean
 from crosswarp.reports.findings.proofs import Proof
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import LONGEST, fill, plural
 from crosswarp.reports.text.markdown import pipes
 
 _HEADS = ("issue", "affected", "fails", "passes", "with compat", "verdict")
-# Version of the JSON format: raised when a field changes its meaning or goes away.
-FORMAT = 2
 _MEANING = {
     "shown": "its case fails on every affected release, and on no other",
     "in part": "its case fails where it ran, but did not run on every affected release",
@@ -89,20 +87,10 @@ def markdown(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
 
 
 def export(proved: Sequence[Proof], columns: Sequence[str], name: str) -> str:
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "of": name,
-        "columns": list(columns),
-        "issues": [
-            {
-                "id": proof.issue.id, "status": proof.issue.status, "triton": proof.issue.triton,
-                "verdict": proof.verdict, "red": proof.red, "green": proof.green, "mixed": proof.mixed,
-                "otherwise": proof.otherwise, "fixed": proof.fixed, "not_run": proof.not_run, "wrong": proof.wrong,
-            }
-            for proof in proved
-        ],
-    }  # fmt: skip
-    return escape.document(clean(document))
+    from crosswarp.reports.text import run_documents
+
+    document = {"of": name, "columns": columns, "issues": proved}
+    return escape.document(clean(filled(run_documents.Issues, document)))
 
 
 def _row(proof: Proof, columns: Sequence[str]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tabulate import tabulate
 
@@ -14,11 +13,10 @@ from crosswarp.matrix.results.vocabulary import COMPAT, RELEASES
 from crosswarp.matrix.versions import Version
 from crosswarp.reports.findings.range import Shown
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import fill
 from crosswarp.reports.text.markdown import pipes
 
-# Raised when a field changes its meaning or goes away; a new field does not.
-FORMAT = 1
 _WIDTH = 24
 # The same two modes, in words for people who did not write the harness.
 _LANE_OF = {"cpu": "the interpret lane", "gpu": "the device lane"}
@@ -72,21 +70,11 @@ def markdown(shown: Shown) -> str:
 
 
 def export(shown: Shown) -> str:
-    supported = shown.supported
-    document = {
-        "format": FORMAT,
-        "run": {"id": shown.run.id, "started": shown.run.started, "status": shown.run.status},
-        "kernels": list(shown.kernels),
-        "targets": list(shown.targets),
-        "lanes": list(shown.lanes),
-        "suite": {mode: _range(of) for mode, of in supported.suite.items()},
-        "by_kernel": {
-            kernel: {mode: _range(of) for mode, of in modes.items()}
-            for kernel, modes in supported.kernels.items()
-        },
-        "left_out": dict(supported.left_out),
-        **({"declares": dict(shown.declares)} if shown.declares else {}),
-    }
+    from crosswarp.reports.text import run_documents
+
+    document = filled(run_documents.Measured, shown)
+    if not shown.declares:
+        del document["declares"]
     return escape.document(document)
 
 
@@ -263,32 +251,3 @@ def _fold(text: str) -> str:
 
 def _list(releases: Sequence[Version]) -> str:
     return ", ".join(map(str, releases))
-
-
-def _range(of: Range) -> dict[str, Any]:
-    return {
-        "triton": of.triton.specifier or None,
-        "torch": of.torch.specifier or None,
-        "floor": _version(of.triton.floor),
-        "ceiling": _version(of.triton.ceiling),
-        "open": bool(of.triton.specifier) and of.triton.above is None,
-        "holes": [str(version) for version in of.triton.holes],
-        "unknown_inside": [str(version) for version in of.triton.inside],
-        "releases": [
-            {
-                "triton": str(release.release.triton),
-                "torch": _version(release.release.torch),
-                "columns": list(release.release.columns),
-                "state": release.state,
-                "red": len(release.red),
-                "red_kernels": sorted({record.kernel for record in release.red}),
-                "missing": release.missing,
-                "unsupported": list(release.lacking),
-            }
-            for release in of.releases
-        ],
-    }
-
-
-def _version(version: Version | None) -> str | None:
-    return None if version is None else str(version)

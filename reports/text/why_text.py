@@ -3,66 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypedDict
 
 from crosswarp.matrix.facts.errors import Entry, Message
 from crosswarp.matrix.facts.known_texts import Fix
 from crosswarp.reports.findings.cause_ranking import Answer, Ranked
 from crosswarp.reports.findings.why import Match
 from crosswarp.reports.text import escape
+from crosswarp.reports.text.document import filled
 from crosswarp.reports.text.layout import fill
 
-FORMAT: Literal[1] = 1
 # More would not be read; the JSON has all.
 _SHOWN = 5
 _LEAST_CAUSES, _CAUSES = 3, 4
-_LINE = 200
+LINE = 200
 # The advice where only the source has the message.
 _OF_SOURCE = (
     "Nobody wrote more of it yet. Look in the line that the text shows for what makes the condition true, or open that "
     "file."
 )
-
-
-class Cause(TypedDict):
-    why: str
-    do: str
-    code: str
-    evidence: str
-    possible: bool
-    issue: str | None
-
-
-class Found(TypedDict):
-    issue: str
-    title: str
-    status: str
-    exact: bool
-    share: float
-    line: str
-    triton: str
-    inside: bool | None
-    fixed_in: str | None
-    targets: list[str]
-    links: list[str]
-    shim: str | None
-    paste: list[str]
-    workaround: str
-    kind: str
-    number: int
-    failure: int
-    also_in: list[int]
-    ask: str
-    source: str
-    causes: list[Cause]
-
-
-class Document(TypedDict):
-    format: Literal[1]
-    triton: str | None
-    build: str
-    found: list[Found]
-    paste_for_all: list[str]
 
 
 def paste(shim: Fix | None) -> list[str]:
@@ -177,50 +135,12 @@ def nothing() -> str:
 
 def export(answers: Sequence[Answer], triton: str | None, build: str = "") -> str:
     """The answers as JSON, all of them."""
-    document: Document = {
-        "format": FORMAT,
-        "triton": triton,
-        "build": build,
-        "found": [_record(answer) for answer in answers],
-        "paste_for_all": paste_for_all(answers),
-    }
-    return escape.document(document)
+    from crosswarp.reports.text import documents
 
-
-def _record(answer: Answer) -> Found:
-    match, entry = answer.known, answer.entry
-    causes: list[Cause] = [
-        {
-            "why": cause.cause.why, "do": cause.cause.do, "code": cause.cause.code,
-            "evidence": escape.line(cause.because, _LINE), "possible": cause.share > -1, "issue": cause.cause.issue,
-        }
-        for cause in answer.causes
-    ]  # fmt: skip
-    first = answer.causes[0].cause if answer.causes else None
-    record: Found = {
-        "issue": answer.id,
-        "title": title(answer),
-        "status": match.issue.status if match else "error" if entry else "message",
-        "exact": answer.certain,
-        "share": match.share if match else 1.0,
-        "line": escape.line(answer.line, 4 * _LINE),
-        "triton": match.issue.triton if match else "",
-        "inside": match.inside if match else None,
-        "fixed_in": match.issue.fixed_in if match else None,
-        "targets": list(match.issue.targets) if match else ["*"],
-        "links": list(match.issue.links if match else entry.links if entry else ()),
-        "shim": match.issue.shim if match else None,
-        "paste": paste(match.shim) if match and answer.fits else [],
-        "workaround": match.issue.workaround if match else first.do if first else "",
-        "kind": "known issue" if match else entry.kind if entry else "source",
-        "number": answer.number,
-        "failure": answer.failure,
-        "also_in": list(answer.also),
-        "ask": entry.ask if entry else "",
-        "source": of_source(answer.message) if answer.message else "",
-        "causes": causes,
-    }
-    return record
+    document = {
+        "triton": triton, "build": build, "found": answers, "paste_for_all": paste_for_all(answers),
+    }  # fmt: skip
+    return escape.document(filled(documents.Explained, document))
 
 
 def title(answer: Answer) -> str:
@@ -253,7 +173,7 @@ def _spoken(number: int, answer: Answer, triton: str | None, several: bool) -> s
     elif answer.entry:
         lines += _of_entry(answer, answer.entry)
     else:
-        lines.append(_fact("because", f"it is in its source: {escape.line(answer.line, _LINE)}"))
+        lines.append(_fact("because", f"it is in its source: {escape.line(answer.line, LINE)}"))
         lines.append(_fact("do", _OF_SOURCE))
     return "\n".join(lines)
 
@@ -264,7 +184,7 @@ def _of_entry(answer: Answer, entry: Entry) -> Iterator[str]:
         sure = "this text is its own" if answer.certain else "like it"
     if all(cause.share <= -1 for cause in answer.causes):
         sure = "its text, but not of the release or GPU that is named"
-    yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
+    yield _fact("because", f"{sure}: {escape.line(answer.line, LINE)}")
     shown = shown_causes(answer)
     alone = answer.certain or len(shown) == 1
     for place, ranked in enumerate(shown, 1):
@@ -319,7 +239,7 @@ def _of_issue(answer: Answer, match: Match, triton: str | None) -> Iterator[str]
     else:
         # A share of words is not a measured certainty.
         sure = "some of its words stand here"
-    yield _fact("because", f"{sure}: {escape.line(answer.line, _LINE)}")
+    yield _fact("because", f"{sure}: {escape.line(answer.line, LINE)}")
     if issue.workaround:
         yield _fact("do", issue.workaround)
     if issue.links:
