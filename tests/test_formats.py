@@ -16,10 +16,9 @@ import xmlschema
 from crosswarp.matrix.cell import plain
 from crosswarp.reports.findings.fates import fates
 from crosswarp.reports.text import comment as comment_module
-from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.comment import comment, markdown
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
-from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.spreadsheet import HEADS, spreadsheet
 from crosswarp.reports.text.summary import summary
 from crosswarp.reports.text.table import table

@@ -47,10 +47,9 @@ from crosswarp.reports.page.model import Model
 from crosswarp.reports.reproducing.drafts import drafts
 from crosswarp.reports.reproducing.reproducer import script
 from crosswarp.reports.text import badges, diff_text, escape, proofs_text, range_text
-from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.comment import comment, markdown
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
-from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.spreadsheet import HEADS, spreadsheet
 from crosswarp.reports.text.summary import summary
 from crosswarp.reports.text.table import table

@@ -9,9 +9,8 @@ import pytest
 from crosswarp.matrix.results.store import Environment
 from crosswarp.reports.findings import diff
 from crosswarp.reports.text import diff_text, escape
-from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.comment import comment, markdown
 from crosswarp.reports.text.export import export
-from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.summary import summary
 from crosswarp.reports.text.table import grids, mark, table
 
@@ -230,6 +229,8 @@ def test_markdown_for_the_readme(stored, founding, make_issue):
     assert "| `chunk` | pass | crash → pass |" in text
     assert "[owner/project\\#1](https://example.org/owner/project/issues/1)" in text
     assert "`guarded_autotune`" in text
+    # A README shows all of it at once.
+    assert text.startswith("### ✅ crosswarp: ") and "<details>" not in text
 
 
 def test_json_is_strict_and_complete(stored, founding, make_issue):

@@ -181,9 +181,8 @@ def test_another_failure_is_no_edge(told, make_record, make_issue):
 
 def test_every_report_says_it(stored, make_record, make_issue):
     from crosswarp.reports import page
-    from crosswarp.reports.text.comment import comment
+    from crosswarp.reports.text.comment import comment, markdown
     from crosswarp.reports.text.export import export
-    from crosswarp.reports.text.markdown import markdown
     from crosswarp.reports.text.summary import summary
 
     red = make_record(

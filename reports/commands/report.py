@@ -25,11 +25,10 @@ from crosswarp.reports.findings.history import history
 from crosswarp.reports.findings.since import compared
 from crosswarp.reports.findings.view import view
 from crosswarp.reports.text import colour, escape
-from crosswarp.reports.text.comment import comment
+from crosswarp.reports.text.comment import comment, markdown
 from crosswarp.reports.text.consistency_text import consistency_text
 from crosswarp.reports.text.export import export
 from crosswarp.reports.text.junit import junit
-from crosswarp.reports.text.markdown import markdown
 from crosswarp.reports.text.spreadsheet import spreadsheet
 from crosswarp.reports.text.summary import summary
 from crosswarp.reports.text.table import table

@@ -1,4 +1,4 @@
-"""A run for a pull request's comment and a job's summary: failures first, within the length limit of both.
+"""A run as Markdown: whole, or for a pull request's comment and a job's summary, within the length limit of both.
 
 A cell's output appears only in code spans and blocks: there it is not markup, and mentions nobody.
 """
@@ -6,7 +6,7 @@ A cell's output appears only in code spans and blocks: there it is not markup, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results.vocabulary import COMPAT, STANDINGS
@@ -86,14 +86,21 @@ def comment(view: View, link: str = "", limit: int = LIMIT, since: Since | None 
     return "\n\n".join(page.parts) + "\n"
 
 
+def markdown(view: View) -> str:
+    """All of a run, nothing folded: for a README or an upstream report."""
+    sections = [replace(section, folded=False) for section in _sections(view)]
+    parts = [_head(view, None), *(section.text(len(section.rows)) for section in sections)]
+    return "\n\n".join(parts) + "\n"
+
+
 def _head(view: View, since: Since | None) -> str:
     counted = standing(view)
     sign = "⚠️" if view.verdict.unexpectedly_green and counted.state == "known" else ""
     sign = sign or STANDINGS[counted.state].sign
-    plan, facts = (
-        view.run.plan,
-        [f"run {view.run.id} of {day(view.run.started) or 'an unknown day'}"],
-    )
+    plan, when = view.run.plan, day(view.run.started) or "an unknown day"
+    facts = [
+        escape.markdown(view.run.name) if "baseline" in plan else f"run {view.run.id} of {when}"
+    ]
     for name in ("targets", "lanes"):
         some = plan.get(name)
         if isinstance(some, list) and some:
