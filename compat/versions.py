@@ -151,7 +151,7 @@ def read(text: str) -> Found:
     else:
         release = version.base_version
         built_for = version.local is None or bool(_BUILT_FOR.match(version.local))
-        published = built_for and not (version.is_prerelease or version.is_devrelease)
+        published = built_for and not version.is_prerelease
     return Found(text, release, published, Version(release) >= Version(_after_tested()))
 
 

@@ -191,6 +191,8 @@ def test_an_import_that_failed_on_b_is_green_where_another_case_of_the_place_ran
     assert answer(judged([make_record(case="1")]), wrong)[0] == "good"
     missing = ("cannot say", "import was not run")
     assert answer(judged([make_record(case="1", target="sm_80")]), wrong) == missing
+    elsewhere = make_record(case="1", target="sm_80")
+    assert answer(judged([elsewhere, make_record(case="1")]), wrong)[0] == "good"
     assert answer(judged([make_record(case="1", phase="import")]), wrong) == missing
 
 

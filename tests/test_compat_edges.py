@@ -242,6 +242,8 @@ def test_texts_that_are_more_than_numbers(text):
         ("3.2.0rc1", "3.2.0", False, False),
         ("3.2.0.dev1", "3.2.0", False, False),
         ("3.2.0.post1", "3.2.0", True, False),
+        ("v3.2.0+cu124", "3.2.0", True, False),
+        ("v3.2.0+git1", "3.2.0", False, False),
         ("3.9.9", "3.9.9", True, False),
         ("3.10", "3.10", True, True),
         ("3.10.0a1", "3.10.0", False, True),

@@ -1,5 +1,6 @@
 """compat.install without Triton: cheap, lazy, idempotent; the real columns are in test_columns_real.py."""
 
+import importlib.metadata
 import subprocess
 import sys
 import textwrap
@@ -11,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp import compat
-from crosswarp.compat import listing, shims, versions
+from crosswarp.compat import listing, shims, vendors, versions
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.launch import by_position, warps_within
 from crosswarp.compat.record import Patches
@@ -121,6 +122,58 @@ def test_the_version_of_torch_before_it_is_imported_and_after(monkeypatch, tmp_p
         versions._installed_torch.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(__version__="2.8.0"))
     assert versions.torch_version() == "2.8.0"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ("Name: torch\nVersion: 2.9.1 \nSummary: x\n\nVersion: 9", "2.9.1"),
+        ("Name: torch\nVersion: 2.9.1", "2.9.1"),
+        ("Name: torch\n\nof the text\nVersion: 9\n", "the slow way"),
+        ("Name: torch", "the slow way"),
+        ("", "the slow way"),
+        (None, "the slow way"),
+        ("no distribution", None),
+    ],
+)
+def test_the_version_of_a_torch_whose_folder_does_not_show_it(monkeypatch, metadata, expected):
+    def distribution(name):
+        if metadata == "no distribution":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return types.SimpleNamespace(read_text={"METADATA": metadata}.get, version="the slow way")
+
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.setattr(importlib.metadata, "distribution", distribution)
+    assert versions._installed_torch.__wrapped__() == expected
+
+
+def test_the_version_of_a_torch_beside_the_program(monkeypatch, tmp_path):
+    (tmp_path / "torch-2.7.0.dist-info").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [""])
+    assert versions._installed_torch.__wrapped__() == "2.7.0"
+
+
+@pytest.mark.parametrize(
+    ("installed", "build", "expected"),
+    [
+        ({"triton": "3.2.0", "pytorch-triton": "3.1.0"}, None, "3.2.0"),
+        ({versions.DISTRIBUTIONS[-1]: "3.1.0"}, None, "3.1.0"),
+        ({}, vendors.Build("fbtriton", "3.9.0", "triton"), "3.9.0"),
+        ({}, None, None),
+    ],
+)
+def test_the_version_of_a_triton_that_is_not_imported(monkeypatch, installed, build, expected):
+    def version(name):
+        if name not in installed:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return installed[name]
+
+    monkeypatch.delitem(sys.modules, "triton", raising=False)
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    monkeypatch.setattr(vendors, "installed", lambda: build)
+    assert versions.triton_text() == versions.triton_version() == expected
 
 
 @pytest.mark.parametrize("text", ["", ">=3.0,", "~=3.0", "===3.0", ">=3.0a1", "3.0", ">=03.0"])

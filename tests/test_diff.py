@@ -7,7 +7,10 @@ import re
 
 import pytest
 
+from crosswarp.matrix.results.comparison import Comparison
 from crosswarp.matrix.results.store import Store
+from crosswarp.matrix.results.verdict import Verdict
+from crosswarp.reports.findings.diff import Pair, groups, is_file
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
 FORMATS = ("table", "markdown", "json")
@@ -419,3 +422,46 @@ def test_the_verdict_counts_what_breaks_what_is_fixed_and_what_is_heavier(
     assert "Nothing breaks. 1 known issue fixed." in out
     (status, out, _) = crosswarp("diff", "1", "1")
     assert status == 0 and "Nothing breaks." in out
+
+
+@pytest.mark.parametrize(
+    ("text", "names_a_file"),
+    [
+        ("baseline/all", True), ("all.json", True), ("all.json:triton-3.2.0", True), ("all.json.bak", False),
+        ("triton-3.2.0", False), ("1:triton-3.2.0", False), ("there", True), ("there:triton-3.2.0", True),
+        ("x:there", False), ("a:b", True), ("main", False),
+    ],
+)  # fmt: skip
+def test_what_names_a_file(text, names_a_file, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("there", "a:b"):
+        (tmp_path / name).touch()
+    assert is_file(text) is names_a_file
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # Each pair differs in one thing, by which the first comes first.
+        ({"outcome": "regressed"}, {"outcome": "changed-failure"}),
+        ({"issue": None}, {"issue": True}),
+        ({"record": {"outcome": "crash"}}, {"record": {"outcome": "compile-error"}}),
+        ({"record": {"kernel": "a"}}, {"record": {"kernel": "b"}}),
+    ],
+)
+def test_groups_are_ordered(first, second, make_record, make_issue):
+    usual = {"outcome": "regressed", "issue": None, "record": {}}
+    pairs, verdict = [], Verdict()
+    for number, changes in enumerate((second, first)):
+        made = {**usual, **changes}
+        values = {
+            "outcome": "crash",
+            "fingerprint": f"F{number}",
+            "kernel": "same",
+            **made["record"],
+        }
+        record = make_record(case=str(number), **values)
+        pairs.append(Pair(make_record(case=str(number)), record, Comparison(made["outcome"])))
+        if made["issue"]:
+            verdict.known.append((record, make_issue()))
+    assert [group.pairs[0] for group in groups(pairs, [verdict])] == pairs[::-1]

@@ -538,6 +538,7 @@ def test_plain_versions_are_compared_as_all_versions():
 @pytest.mark.parametrize("text", ["3.2rc1", "3.2+cpu", "03.2", "3..2", "", "3.2.", "x", "v3"])
 def test_versions_of_more_than_numbers_are_left_to_others(text):
     assert plain_versions.numbers(text) is None
+    assert plain_versions._within(text, ">=3") is None
 
 
 @pytest.mark.parametrize("window", ["", "~=3.2", "===3.2", ">=3.2.*", ">=3.2rc1", ">=3.2,", "3.2"])
@@ -644,6 +645,7 @@ def test_of_more_launches_the_typical_compilation_stands_for_all(launch):
     ("count", "words"),
     [
         (1, "3.0.0"), (2, "3.0.0 and 3.1.0"), (6, "3.0.0, 3.1.0, 3.2.0, 3.3.0, 3.4.0 and 3.5.0"),
+        (7, "3.0.0, 3.1.0, 3.2.0, 3.3.0, 3.4.0, 3.5.0 and 1 more"),
         (8, "3.0.0, 3.1.0, 3.2.0, 3.3.0, 3.4.0, 3.5.0 and 2 more"),
     ],
 )  # fmt: skip

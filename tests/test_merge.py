@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
+import types
 
 import pytest
 
@@ -13,7 +14,7 @@ from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.results.store import Environment, Store
 from crosswarp.matrix.running import jobs
-from crosswarp.matrix.running.merge import merge
+from crosswarp.matrix.running.merge import _columns, merge
 from crosswarp.matrix.running.revision import revision
 
 COLUMNS = ("triton-3.1.0", "triton-3.2.0")
@@ -346,3 +347,17 @@ def test_the_commit_of_a_suite(tmp_path):
     assert revision(other) == ""
     (suite / "kernel.py").write_text("KERNEL = 2\n")
     assert revision(suite) == f"{commit}-dirty"
+
+
+@pytest.mark.parametrize(
+    ("planned", "columns"),
+    [
+        ((), ["triton-3.9.0", "triton-3.10.0", "here-a", "here-b"]),
+        (("here-b", "triton-3.10.0"), ["here-b", "triton-3.10.0", "triton-3.9.0", "here-a"]),
+        (("gone",), ["gone", "triton-3.9.0", "triton-3.10.0", "here-a", "here-b"]),
+    ],
+)
+def test_columns_come_as_planned_and_others_by_version(planned, columns):
+    shares = dict.fromkeys(("here-b", "triton-3.10.0", "here-a", "triton-3.9.0"))
+    expected = [types.SimpleNamespace(column=column) for column in planned]
+    assert _columns(shares, expected) == columns

@@ -1,9 +1,11 @@
 """Versions are compared in compat/versions.py on the cell side and in matrix/versions.py on the host's.
 
-On the cell side Triton's generations are told apart in compat/features.py.
+On the cell side Triton's generations are told apart in compat/features.py. And records are values: only the listed ones
+are filled step by step.
 """
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,11 @@ FACTS = {
     *("_experimental_make_tensor_descriptor", "constexpr_function", "all_kwargs", "knobs"),
     *("interpreter_semantic",),
 }
+
+
+@functools.cache
+def tree_of(path):
+    return ast.parse(path.read_text("utf-8"))
 
 
 def compares_versions(tree):
@@ -92,8 +99,46 @@ def places(paths, finds):
     return {
         str(path.relative_to(ROOT)): lines
         for path in paths
-        if (lines := list(finds(ast.parse(path.read_text("utf-8")))))
+        if (lines := list(finds(tree_of(path))))
     }
+
+
+# Dataclasses that a function fills. All others are frozen, for caches and comparisons share them.
+FILLED = {
+    "compat/isolate.py": {"Raised", "Outcome", "_HeadAndTail", "Child"},
+    "compat/shims/attrs_descriptor.py": {"AttrsDescriptor"},
+    "matrix/results/verdict.py": {"Verdict"},
+    "matrix/running/ir.py": {"Compiled"},
+    "matrix/running/progress.py": {"Expected"},
+    "matrix/running/run.py": {"Result"},
+    "matrix/running/unchanged.py": {"Taken"},
+    "matrix/work/library_ops.py": {"Verdict"},
+    "reports/findings/causes.py": {"Cause"},
+    "reports/findings/diff.py": {"Group"},
+    "reports/findings/guards.py": {"Answer"},
+    "reports/findings/view.py": {"Regression"},
+}
+VALUES = ("compat/", "matrix/facts/", "matrix/results/", "matrix/running/", "matrix/work/",
+          "matrix/cell/protocol.py", "matrix/cell/starting/", "reports/findings/")  # fmt: skip
+
+
+def filled(tree):
+    """The dataclasses that can be changed."""
+    for node in tree.body:
+        for decorator in node.decorator_list if isinstance(node, ast.ClassDef) else ():
+            if ast.unparse(decorator).partition("(")[0] == "dataclass":
+                if "frozen=True" not in ast.unparse(decorator):
+                    yield node.name
+
+
+def test_records_are_values():
+    names = {
+        home: names
+        for path in (*CELL_SIDE, *HOST_SIDE)
+        if (home := str(path.relative_to(ROOT))).startswith(VALUES)
+        if (names := set(filled(tree_of(path))))
+    }
+    assert names == FILLED
 
 
 @pytest.mark.parametrize(

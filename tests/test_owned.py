@@ -368,3 +368,86 @@ def test_a_long_word_in_a_message_takes_no_time(make_record):
     before = time.process_time()
     assert fault.of(record).whose
     assert time.process_time() - before < 0.5
+
+
+_ABORTS = "LLVM ERROR: Cannot select"
+_PTXAS = "ptxas fatal : Unexpected instruction types"
+_LEGALIZE = "RuntimeError: failed to legalize operation 'ttng.tmem_alloc'"
+# Cells that differ from a neighbour's in one field -> how the answer begins.
+FAULTS = [
+    ({"fingerprint": "IndentationError: unexpected indent"}, "your kernel: correct its syntax"),
+    ({"fingerprint": "x", "message": "SyntaxError: invalid"}, "your kernel: correct its syntax"),
+    ({"reason": "harness: no frame", "fingerprint": "SyntaxError"}, "crosswarp: report it"),
+    ({"fingerprint": "CompileTimeAssertionFailure"}, "your kernel: its tl.static_assert fails: pass"),
+    ({"fingerprint": "ModuleNotFoundError: No module named 'torch'"}, "your kernel: the message says where"),
+    ({"fingerprint": "ModuleNotFoundError: No module named 'triton.tools.experimental'"},
+     "your kernel: this Triton does not have triton.tools.experimental"),
+    ({"fingerprint": "ModuleNotFoundError: No module named 'triton.language.extra.tlx'"}, "your kernel: TLX is"),
+    ({"fingerprint": "AttributeError: module 'triton.language' has no attribute 'dot'"},
+     "your kernel: this Triton does not have dot"),
+    ({"fingerprint": "x() got an unexpected keyword argument 'allow_tf32'"},
+     "your kernel: this Triton does not have allow_tf32"),
+    ({"fingerprint": "KeyError: 'Keyword argument num_foo was specified but unrecognised'"},
+     "your kernel: this Triton does not have num_foo"),
+    ({"fingerprint": "TypeError: block pointers have been removed"}, "your kernel: this Triton does not have it"),
+    ({"fingerprint": _LEGALIZE, "target": "gfx942", "outcome": "compile-error"}, "your kernel: it uses what NVIDIA's"),
+    ({"fingerprint": _LEGALIZE, "outcome": "compile-error"}, "Triton: its compiler fails"),
+    ({"outcome": "limit", "fingerprint": _ABORTS}, "your kernel: too large for sm_90"),
+    ({"outcome": "mismatch", "fingerprint": _ABORTS}, "your kernel: its numbers differ"),
+    ({"outcome": "fault"}, "your kernel: it reads or writes out of its memory"),
+    ({"outcome": "crash", "phase": "execute", "reason": "SIGSEGV"}, "your kernel: the message says where"),
+    ({"outcome": "crash", "phase": "execute", "reason": "memory limit"}, "your environment: it needs more memory"),
+    ({"outcome": "mismatch", "reason": "memory limit"}, "your kernel: its numbers differ"),
+    ({"outcome": "crash", "phase": "import", "reason": "SIGABRT"},
+     "your host code: the process ends in the import of its file (SIGABRT)"),
+    ({"outcome": "crash", "phase": "import", "reason": "SIGABRT", "message": _ABORTS}, "Triton: its compiler fails"),
+    ({"outcome": "crash", "phase": "host", "reason": "SIGABRT", "message": _ABORTS}, "Triton: its compiler dies"),
+    ({"outcome": "crash", "phase": "compile", "reason": "exit 3"}, "your kernel: the message says where"),
+    ({"outcome": "crash", "phase": "compile", "reason": "exit 3", "message": _ABORTS}, "Triton: its compiler fails"),
+    ({"outcome": "compile-error", "message": _ABORTS}, "Triton: its compiler fails"),
+    ({"outcome": "compile-error", "fingerprint": _PTXAS}, "your kernel: the assembler refuses"),
+    ({"outcome": "api-error", "fingerprint": _PTXAS}, "your kernel: the message says where"),
+    ({"outcome": "api-error", "message": _ABORTS}, "your kernel: the message says where"),
+    ({"outcome": "timeout", "kernel": "a::b", "lane": "emulate"}, "your environment: the test, with what"),
+    ({"outcome": "timeout", "kernel": "a::b", "phase": "host"}, "your host code: it takes too long outside"),
+    ({"outcome": "timeout", "phase": "compile"}, "your kernel: it takes too long to compile"),
+    ({"outcome": "timeout", "lane": "emulate"}, "your kernel: it does not end"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("changes, begin", FAULTS)
+def test_whose_fault_a_failure_is(make_record, changes, begin):
+    answer = str(fault.of(make_record(**{"outcome": "api-error", **changes})))
+    assert answer.startswith(begin), answer
+
+
+@pytest.mark.parametrize(
+    "fixed, broken, changes, answer",
+    [
+        ((), False, {}, f"passes with compat: {fault.INSTALL}"),
+        (("a", "b"), False, {}, f"passes with compat (a, b): {fault.INSTALL}"),
+        (None, True, {}, "report it to crosswarp, with `crosswarp reproduce`"),
+        (None, False, {"shim": None}, "no fix is known yet"),
+        (None, False, {"shim": None, "fixed_in": "3.3.0"}, "fixed in Triton 3.3.0"),
+        (None, False, {"workaround": "Use 4 warps."}, "Use 4 warps."),
+        ((), False, {"workaround": "Use 4 warps."}, f"fixed by compat: {fault.INSTALL}"),
+        ((), False, {"fixed_in": "3.3.0"}, f"fixed by compat: {fault.INSTALL}; or fixed in Triton 3.3.0"),
+    ],
+)  # fmt: skip
+def test_the_ways_out(make_record, make_issue, fixed, broken, changes, answer):
+    issue = make_issue(**changes) if changes else None
+    judged = fault.of(make_record(outcome="crash"), issue, None, fixed, broken)
+    known = "" if issue is None else f"known issue {issue.id} ({issue.links[0]}): "
+    assert judged.next == known + answer
+
+
+def test_what_looks_like_an_issue_says_so_once(make_record, make_issue):
+    record, issue = make_record(outcome="fault"), make_issue(shim=None)
+    plain = fault.of(record).next
+    like = f"; looks like triton-1 ({issue.links[0]})"
+    assert fault.of(record, alike=issue).next == plain + like
+    advised = make_issue(workaround="Use 4 warps.")
+    assert fault.of(record, alike=advised).next == f"{plain}{like}: Use 4 warps."
+    assert "looks like" not in fault.of(record, issue, issue).next
+    reads = make_record(outcome="compile-error", fingerprint="Cannot access global variable A from")
+    assert "looks like" not in fault.of(reads, alike=issue).next

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import types
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -171,3 +172,10 @@ def test_a_store_of_a_stranger_names_no_folder_of_ours(path, ran, tmp_path):
 def test_no_store_is_made_by_pruning_it(tmp_path, capsys):
     assert cli.main(["prune", "--store", str(tmp_path / "none.db")]) == 4
     assert not (tmp_path / "none.db").exists() and "there is no store" in capsys.readouterr().err
+
+
+def test_the_folder_of_a_run_stays_the_same_from_release_to_release(tmp_path):
+    """Else the cells of a run that was cut off by an update are not found."""
+    run = types.SimpleNamespace(id=7, started="2026-11-28T13:05:09.123456+00:00")
+    folder = journal.folder(Path("work"), Path("/nowhere/store.db"), run)
+    assert folder == Path("work/runs/20261128130509-11cb65-7")

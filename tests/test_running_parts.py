@@ -248,6 +248,39 @@ def column_of(tmp_path, make_plan, **changes):
     )
 
 
+@pytest.mark.parametrize(
+    ("column", "measured", "known"),
+    [
+        ("triton-3.2.0", None, True), ("triton-3.2.0", "3.2.1", True), ("triton-3.2.0", "3.3.0", False),
+        ("here-triton", "3.2.0", True), ("here-triton", None, False), ("here-triton", "", False),
+    ],
+)  # fmt: skip
+def test_a_cell_is_explained_by_the_triton_that_its_column_imported(
+    tmp_path, make_record, make_issue, column, measured, known
+):
+    with Store(tmp_path / "store.db") as store:
+        recording = Recording(
+            store, progress.Progress(), [make_issue(kernels=["*"], configs=["*"])]
+        )
+        recording.measured = {column: measured}
+        cell = make_record(column=column, outcome="crash", fingerprint="reshapeOuts")
+        assert recording.explained(cell).issue == ("triton-1" if known else "")
+
+
+def test_a_note_and_a_problem_are_stored_and_said(tmp_path):
+    said = []
+    with Store(tmp_path / "store.db") as store:
+        recording = Recording(store, types.SimpleNamespace(say=said.append), [])
+        recording.run = store.begin([], {})
+        recording.note("c", "a note")
+        assert not recording.problems
+        recording.problem("c", "a problem")
+        assert recording.problems and said == ["a note", "a problem"]
+        assert [(note.kind, note.column, note.text) for note in store.notes(recording.run)] == [
+            ("note", "c", "a note"), ("problem", "c", "a problem"),
+        ]  # fmt: skip
+
+
 ITEM = "sm_80/compile/bare/softmax/a"
 CELL = protocol.Cell("sm_80", "compile", "bare", "softmax", "a", "pass")
 SESSION = protocol.Session("compile", 1, {"triton": "3.2.0"}, "sm_80/bare")

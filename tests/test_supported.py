@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp.matrix.facts.columns import Column
-from crosswarp.matrix.results.supported import STATES, short, span, supported
+from crosswarp.matrix.results.supported import STATES, _pair, short, span, supported
 
 OLD = ("2.3.1", "3.0.0", "3.1.0", "3.2.0")
 LETTERS = {"g": "green", "r": "red", "u": "unsupported", "?": "unknown"}
@@ -240,3 +240,19 @@ def test_the_worst_kernel_comes_first(make_releases):
 
 def test_the_states_are_told_in_order_of_weight():
     assert STATES == ("red", "unknown", "green", "unsupported")
+
+
+@pytest.mark.parametrize(
+    ("name", "measured", "pair"),
+    [
+        # The table's column is what the table says, whatever was measured.
+        ("triton-3.0.0", {"triton": "9.9", "torch": "9.9"}, ("3.0.0", "2.4.1")),
+        ("triton-3.9.0", {"triton": "9.9", "torch": "2.9.1+cpu"}, ("3.9.0", "2.9.1")),
+        ("here-venv", {"triton": "3.3.1", "torch": "2.7.0"}, ("3.3.1", "2.7.0")),
+        ("here-triton-3.3.1", {}, ("3.3.1", None)),
+        ("here-triton-3.3.1", {"triton": ""}, ("3.3.1", None)),
+        ("here-venv", {"torch": "unknown"}, (None, None)),
+    ],
+)
+def test_the_versions_of_a_column(name, measured, pair):
+    assert _pair(name, {column.id: column for column in TABLE}, measured) == pair

@@ -247,3 +247,25 @@ def test_it_needs_no_library_of_the_host_side():
     assert "triton-4485" in ran.stdout and "0 2 2" in ran.stdout
     assert 'pip install "crosswarp[matrix]"' in ran.stderr
     assert "This is the small install" in ran.stdout and "  why " in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        # Each pair differs in one thing, by which the first comes first.
+        ({"triton": ">=3.2"}, {"triton": "<3.2"}, "zigzag broke"),
+        ({"status": "reproduced"}, {"status": "no longer reproduces"}, "zigzag broke"),
+        ({"fingerprint": "zigzag"}, {"fingerprint": "zebra", "title": "zigzag broke quietly"}, "zigzag broke quietly"),
+        ({"lanes": ("compile",)}, {"lanes": ("interpret",)}, "zigzag broke"),
+        ({"lanes": ("interpret", "compile")}, {"lanes": ("interpret",)}, "zigzag broke"),
+        ({"lanes": ("interpret",)}, {"lanes": ("compile",)}, "zigzag broke in the interpreter"),
+    ],
+)  # fmt: skip
+def test_the_issue_that_fits_best_comes_first(first, second, text):
+    usual = {"title": "x", "status": "reported", "links": ("l",), "fingerprint": "zigzag"}
+    first, second = (known_texts.Plain(id=name, **{**usual, **changes})
+                     for name, changes in (("first", first), ("second", second)))  # fmt: skip
+    alone = [first, second] if "interpreter" in text else [second, first]
+    answers = why(text, alone, [], "3.2.0")
+    assert [match.issue.id for match in answers] == ["first", "second"]
+    assert [match.inside for match in why(text, alone, [])] == [None, None]

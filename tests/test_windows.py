@@ -223,3 +223,9 @@ def test_what_is_red_in_another_way_is_not_green(make_record, make_issue):
     )
     told = [str(one) for one in windows.wrong(records, judge(records, [issue]), [issue])]
     assert len(told) == 1 and told[0].endswith("Measured: >=3.1,<3.3.")
+
+
+def test_an_issue_without_a_text_claims_no_failure_beyond_its_range(make_record, make_issue):
+    record = make_record(outcome="crash", fingerprint="reshapeOuts", versions={"triton": "3.9.0"})
+    for text, axes in (("reshapeOuts", ("triton",)), ("", ())):
+        assert windows._left_out(make_issue(fingerprint=text), record) == axes
