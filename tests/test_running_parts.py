@@ -25,9 +25,10 @@ from crosswarp.matrix.running import (
     plan,
     process,
     progress,
+    unchanged,
 )
 from crosswarp.matrix.running.bisection import Seen
-from crosswarp.matrix.running.column_run import ColumnRun
+from crosswarp.matrix.running.column_run import ColumnRun, _ended_how, _no_room
 from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.running.recording import Recording
 from crosswarp.matrix.versions import Version
@@ -335,6 +336,174 @@ def test_items_that_were_begun_and_did_not_end(tmp_path, make_plan):
     cells = run._to.store.records(run._to.run)
     seen = [(cell.case, cell.config, cell.outcome) for cell in cells]
     assert seen == [("a", "", "pass"), ("a", "worker died", "crash")]
+
+
+OTHER = protocol.Cell("gfx942", "compile", "bare", "softmax", "a", "pass")
+FULL = protocol.Cell("sm_80", "compile", "bare", "softmax", "b", "not-run", reason="disk full")
+ONE = [protocol.Start(ITEM), CELL, protocol.End(ITEM, 1)]
+DID_NOT = "The compile lane did not say what it was going to run (exit status 0)."
+
+
+@pytest.mark.parametrize(
+    ("events", "status", "late", "problems", "cells"),
+    [
+        ([SESSION, *ONE], 0, False, [], ["a pass"]),
+        ([replace(SESSION, planned=2), *ONE], 0, False, ["1 of 2 planned cases did not run in the compile lane"],
+         ["a pass"]),
+        ([replace(SESSION, planned=0), *ONE], 0, False, ["planned 0 cases and reported 1"], ["a pass"]),
+        ([SESSION, *ONE], 42, False, ["the suite ended with exit status 42: pytest, or"], ["a pass"]),
+        ([SESSION, *ONE], None, False, [], ["a pass"]),
+        # What died in the middle of a case is no second problem.
+        ([SESSION, protocol.Start(ITEM)], -11, False, [], ["a crash worker died"]),
+        ([SESSION, protocol.Start(ITEM)], -11, True, ["not done after 7200 s"], ["a timeout column limit"]),
+        ([SESSION, protocol.Start(ITEM), CELL], -11, False, [], ["a pass", "a crash worker died"]),
+        ([], 1, False, ["the suite did not start (exit status 1):"], ["* not-run suite did not start"]),
+        ([], None, True, ["not done after 7200 s"], ["* not-run column limit"]),
+        (ONE, 0, False, [DID_NOT], ["a pass"]),
+        ([replace(SESSION, versions={"triton": "3.3.0"})], 0, False,
+         ["wrong versions: triton 3.3.0 was imported, planned was 3.2.0"], ["* not-run wrong versions"]),
+        ([], 41, False, ["wrong versions: other versions than planned"], ["* not-run wrong versions"]),
+        ([SESSION, *ONE, protocol.Senseless("odd"), protocol.Senseless("x")], 0, False,
+         ["2 lines of its results could not be read (odd)"], ["a pass"]),
+        ([SESSION, *ONE[:2], protocol.End(ITEM, 3)], 0, False, ["2 announced results never arrived"], ["a pass"]),
+        ([SESSION, *ONE, CELL], 0, False, ["1 cells were reported twice"], ["a pass"]),
+        ([SESSION, protocol.Start(ITEM), protocol.End(ITEM, 0)], 0, False, [], ["a crash ended without a result"]),
+        ([replace(SESSION, planned=2), protocol.Start(ITEM), FULL], 0, False, ["The disk is full or read-only"],
+         ["b not-run disk full", "a not-run disk full", "b not-run disk full"]),
+    ],
+)  # fmt: skip
+def test_the_account_of_a_column(tmp_path, make_plan, events, status, late, problems, cells):
+    limits = {"targets": {"sm_80": TARGETS["sm_80"]}, "lanes": ("compile",), "modes": ("bare",)}
+    run = column_of(tmp_path, make_plan, **limits, kernels=("softmax",), column_limit=7200)
+    run.take(events)
+    run.account(status, late)
+    said = [note.text for note in run._to.store.notes(run._to.run)]
+    assert len(said) == len(problems), said
+    for text, part in zip(said, problems):
+        assert part in text
+    assert run._to.problems == bool(problems)
+    assert run._to.environment_failed == any(
+        "start" in text or "wrong" in text for text in problems
+    )
+    seen = [
+        f"{cell.case} {cell.outcome} {cell.reason}".strip()
+        for cell in run._to.store.records(run._to.run)
+    ]
+    assert seen == cells
+
+
+@pytest.mark.parametrize(
+    ("events", "late", "problems", "cells"),
+    [
+        ([], False, [DID_NOT], ["sm_80 compile", "gfx942 compile"]),
+        # One target alone said what it runs.
+        ([SESSION, *ONE], False, ["gfx942/bare: The compile lane did not say what it was going to run there"],
+         ["gfx942 compile"]),
+        ([SESSION, *ONE], True, ["not done after"], ["gfx942 compile"]),
+        ([SESSION, replace(SESSION, part="gfx942/bare"), *ONE, OTHER], False, [], []),
+    ],
+)  # fmt: skip
+def test_a_part_that_never_began(tmp_path, make_plan, events, late, problems, cells):
+    run = column_of(
+        tmp_path, make_plan, lanes=("compile", "emulate"), modes=("bare",), kernels=("softmax",)
+    )
+    emulated = protocol.Session("emulate", 0, {"triton": "3.2.0"}, "sm_80/bare")
+    run.take([emulated, replace(emulated, part="gfx942/bare"), *events])
+    run.account(0, late)
+    said = [note.text for note in run._to.store.notes(run._to.run)]
+    assert len(said) == len(problems), said
+    for text, part in zip(said, problems):
+        assert part in text
+    missing = [cell for cell in run._to.store.records(run._to.run) if cell.outcome == "not-run"]
+    assert [f"{cell.target} {cell.lane}" for cell in missing] == cells
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (None, "ended by crosswarp"), (-9, "SIGKILL"), (-200, "signal 200"), (0, "exit status 0"), (7, "exit status 7"),
+        (42, "exit status 42: pytest, or a process that forks workers, failed"),
+    ],
+)  # fmt: skip
+def test_how_a_suite_ended(status, words):
+    assert _ended_how(status) == words
+
+
+def test_a_folder_without_room(tmp_path):
+    assert not _no_room(tmp_path) and _no_room(tmp_path / "none")
+
+
+class Recorded(progress.Progress):
+    """Every call, in order."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __getattribute__(self, name):
+        if name in ("planned", "item", "cell", "say"):
+            calls = object.__getattribute__(self, "calls")
+            return lambda *given: calls.append((name, *given))
+        return object.__getattribute__(self, name)
+
+
+def test_events_go_to_the_store_and_to_the_progress(tmp_path, make_plan, make_record):
+    run = column_of(tmp_path, make_plan, modes=("bare",))
+    store, number, column = run._to.store, run._to.run, "triton-3.2.0"
+    run._to.progress = recorded = Recorded()
+    earlier = make_record(target="sm_80", case="b", message="earlier")
+    run.offer(unchanged.Taken([(earlier, 7)]))
+    run.take([
+        SESSION, replace(SESSION, part="gfx942/bare", planned=3), *ONE, protocol.Taken(earlier.item),
+        protocol.Target("sm_80", False, "too old"), protocol.Note("mind this"),
+        protocol.Taken(earlier.item),
+    ])  # fmt: skip
+    assert run._senseless == ["taken: of an item that was not offered, or was begun before"]
+    assert [(call[0], *call[1:]) for call in recorded.calls if call[0] != "cell"] == [
+        ("planned", column, "compile", 1), ("planned", column, "compile", 3), ("item", column, ITEM),
+        ("item", column, earlier.item), ("say", "mind this"),
+    ]  # fmt: skip
+    assert [call[1].case for call in recorded.calls if call[0] == "cell"] == ["b", "a"]
+    assert [note.text for note in store.notes(number)] == ["mind this"]
+    assert store.targets(number) == {(column, "sm_80"): (False, "too old")}
+    assert {cell.case: cell.message for cell in store.records(number)} == {"a": "", "b": "earlier"}
+    assert run.reused == {earlier.item: 7}
+    assert store.sessions(number)[column, "compile"] == {"triton": "3.2.0"}
+    assert store.planned(number) == {(column, "compile"): 4}
+
+
+def test_an_offered_case_that_was_begun_is_not_taken(tmp_path, make_plan, make_record):
+    run = column_of(tmp_path, make_plan, modes=("bare",))
+    run.offer(unchanged.Taken([(make_record(target="sm_80", case="a"), 7)]))
+    run.take([protocol.Start(ITEM), protocol.Taken(ITEM)])
+    assert "begun before" in "".join(run._senseless) and not run.reused
+
+
+@pytest.mark.parametrize("fault", ["wrong", "_lost", "_senseless", "_twice"])
+def test_a_column_with_one_fault_is_not_whole(tmp_path, make_plan, fault):
+    run = column_of(tmp_path, make_plan)
+    assert run.whole
+    setattr(run, fault, "x")
+    assert not run.whole
+
+
+def test_an_environment_is_built_again_where_crosswarp_built_it(tmp_path, make_plan):
+    run = column_of(tmp_path, make_plan)
+    assert run._build_again().startswith(" See that the suite's requirements are installed")
+    (tmp_path / "envs" / "triton-3.2.0").mkdir(parents=True)
+    assert run._build_again().endswith(f"rm -r {tmp_path}/envs/triton-3.2.0")
+
+
+def test_cases_that_were_taken_over_count_once_their_lane_begins(tmp_path, make_plan, make_record):
+    done, rest = [], {"triton": "3.2.0"}
+    run = column_of(tmp_path, make_plan, modes=("bare",))
+    run._to.progress.item = lambda column, item: done.append(item)
+    run._reuse([(make_record(target="sm_80", case=case), 1) for case in "ab"])
+    run.take([protocol.Session("emulate", 0, rest, "sm_80/bare"), SESSION])
+    assert not done
+    whole = Plan(Suite(), run._plan.columns, run._plan.targets)
+    run._plan = whole
+    run.take([protocol.Session("interpret", 0, rest), protocol.Session("compile", 2, rest)])
+    assert sorted(done) == [ITEM, ITEM.replace("/a", "/b")]
 
 
 def test_a_search_is_right_for_every_history():
