@@ -385,11 +385,10 @@ def test_the_account_of_a_column(tmp_path, make_plan, events, status, late, prob
     assert run._to.environment_failed == any(
         "start" in text or "wrong" in text for text in problems
     )
-    seen = [
-        f"{cell.case} {cell.outcome} {cell.reason}".strip()
-        for cell in run._to.store.records(run._to.run)
-    ]
+    records = run._to.store.records(run._to.run)
+    seen = [f"{cell.case} {cell.outcome} {cell.reason}".strip() for cell in records]
     assert seen == cells
+    assert {(cell.column, cell.target) for cell in records} <= {("triton-3.2.0", "sm_80")}
 
 
 @pytest.mark.parametrize(
@@ -502,7 +501,9 @@ def test_cases_that_were_taken_over_count_once_their_lane_begins(tmp_path, make_
     assert not done
     whole = Plan(Suite(), run._plan.columns, run._plan.targets)
     run._plan = whole
-    run.take([protocol.Session("interpret", 0, rest), protocol.Session("compile", 2, rest)])
+    run.take([protocol.Session("interpret", 0, rest)])
+    assert not done
+    run.take([protocol.Session("compile", 2, rest)])
     assert sorted(done) == [ITEM, ITEM.replace("/a", "/b")]
 
 
