@@ -54,6 +54,20 @@ LONG = (
 )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--dist loadfile`: a file on one worker, but each column of the cell side by itself."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ColumnsApart(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return nodeid if "test_cell_side.py" in nodeid else super()._split_scope(nodeid)
+
+    return ColumnsApart(config, log)
+
+
 def pytest_collection_modifyitems(items):
     rank = {name: number for number, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path.name, len(LONG)))

@@ -3,7 +3,7 @@
 Between the ends, what is marked both_ends is left out: it takes long, or is about processes, pytest or torch.
 On the oldest alone runs what is marked one_release. NIGHTLY=1 runs each test on each of the three.
 
-A file of its own, so that another worker runs it than tests/test_real_columns.py: CI has 30 minutes, and both are long.
+Each column is given to a worker by itself (tests/conftest.py): it takes minutes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def python(request):
 @pytest.mark.parametrize("python", ("triton-3.9.0", "triton-3.2.0", "triton-2.3.1"), indirect=True)
 def test_the_cell_side_on_this_column(python, tmp_path, request):
     folder = ROOT / "tests" / "cell"
-    # A file on one worker: each worker that runs a test of a module makes the module's fixtures, 24 s of CPU for one.
-    # Many tests start a process that imports torch, which is to be compiled once.
+    # In one process: each worker would import torch, collect the tests and make the fixtures of their modules again, and
+    # the other workers of this session have the other cores. Without PYTHONDONTWRITEBYTECODE torch is compiled once.
     unset = ("PYTEST", "TRITON", "PYTHONDONTWRITEBYTECODE")
     environ = {key: value for key, value in os.environ.items() if not key.startswith(unset)}
     command = [
@@ -51,11 +51,6 @@ def test_the_cell_side_on_this_column(python, tmp_path, request):
         "pytest",
         "-v",
         "--tb=short",
-        "-n",
-        "auto",
-        "--dist",
-        "loadfile",
-        "--no-loadscope-reorder",
         "-c",
         str(folder / "pytest.ini"),
         str(folder),

@@ -43,8 +43,6 @@ def pytest_collection_modifyitems(config, items):
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = chosen
-    # A third of the CPU time: with a file on one worker, the others fill what it leaves.
-    items.sort(key=lambda item: item.path.name != "test_pytest_plugin.py")
 
 
 @pytest.fixture(scope="session")

@@ -20,17 +20,23 @@ SCREEN, PHONE = 1440, 390
 _AT_ONCE = 50
 
 
-def walk(tab: Any, site: Path, box: str, without: str = "") -> list[tuple[int, str, str, str]]:
+def walk(
+    tab: Any, site: Path, box: str, without: str = "", longest: int | None = None
+) -> list[tuple[int, str, str, str]]:
     """The findings on each page of `site` that has the element `box`: width, page, kind and text.
 
     Args:
         without: a folder whose pages are left out.
+        longest: how many pages of each folder at the top of the site, the longest ones; all by default.
     """
-    pages = []
+    folders: dict[str, list[tuple[str, str]]] = {}
     for path in sorted(site.rglob("*.html")):
         inside = re.search(rf"<{box}\b[^>]*>(.*)</{box}>", path.read_text("utf-8"), re.S)
         if inside and not (without and path.is_relative_to(site / without)):
-            pages.append((path.relative_to(site).as_posix(), inside[1]))
+            name = path.relative_to(site).as_posix()
+            folders.setdefault(name.partition("/")[0], []).append((name, inside[1]))
+    by_length = [sorted(pages, key=lambda page: -len(page[1])) for pages in folders.values()]
+    pages = [page for of_folder in by_length for page in of_folder[:longest]]
     script = Path(__file__).with_suffix(".js").read_text("utf-8").partition("\n")[2]
     tab.goto((site / "index.html").as_uri())
     findings = []
