@@ -31,36 +31,46 @@ def values_of(raw, form):
     return [float(value) for value in raw.view(form.dtype)]
 
 
-def _nearest(scaled, mode, negative):
-    """The integer next to a non-negative fraction."""
-    below = math.floor(scaled)
-    rest = scaled - below
+def _nearest(number, divisor, mode, negative):
+    """The integer next to `number / divisor`, which is not negative."""
+    below, rest = divmod(number, divisor)
     if rest == 0:
         return below
     if mode == "rn":
-        return below + (rest > Fraction(1, 2) or rest == Fraction(1, 2) and below % 2 == 1)
+        return below + (2 * rest > divisor or 2 * rest == divisor and below % 2 == 1)
     if mode == "rna":
-        return below + (rest >= Fraction(1, 2))
+        return below + (2 * rest >= divisor)
     if mode == "rz":
         return below
     return below + (negative == (mode == "rm"))
+
+
+def _over(number, divisor, power):
+    """`number / divisor / 2**power`, as two integers again."""
+    return (number, divisor << power) if power >= 0 else (number << -power, divisor)
 
 
 def rounded(number, form, mode="rn", zero_sign=1.0):
     """A Fraction in the format, as a Python float; `zero_sign` is the sign of an exact zero."""
     if number == 0:
         return math.copysign(0.0, zero_sign)
-    negative, size = number < 0, abs(number)
-    exponent = size.numerator.bit_length() - size.denominator.bit_length()
-    if Fraction(2) ** exponent > size:
+    negative = number < 0
+    # Integers: with fractions it takes five times as long.
+    size, divisor = abs(number.numerator), number.denominator
+    exponent = size.bit_length() - divisor.bit_length()
+    above, below = _over(size, divisor, exponent)
+    if above < below:
         exponent -= 1
-    step = Fraction(2) ** (max(exponent, form.low) - form.precision + 1)
-    result = _nearest(size / step, mode, negative) * step
-    largest = (2 - Fraction(2) ** (1 - form.precision)) * Fraction(2) ** form.high
-    if result > largest:
+    # The power of two of the last place.
+    place = max(exponent, form.low) - form.precision + 1
+    result = _nearest(*_over(size, divisor, place), mode, negative)
+    if result.bit_length() + place > form.high + 1:
         toward_zero = mode == "rz" or mode == ("rp" if negative else "rm")
+        largest = math.ldexp((1 << form.precision) - 1, form.high - form.precision + 1)
         result = largest if toward_zero else math.inf
-    return -float(result) if negative else float(result)
+    else:
+        result = math.ldexp(result, place)
+    return -result if negative else result
 
 
 def add(a, b, form, mode="rn"):

@@ -1,5 +1,6 @@
 """cvt: every pair of types, rounding and saturation, against exact arithmetic and ml_dtypes."""
 
+import bisect
 import math
 from fractions import Fraction
 
@@ -275,14 +276,14 @@ def _ue8m0():
                         [wanted], target="sm_100a", version="8.6"))  # fmt: skip
 
 
+_POWERS = [2.0**exponent for exponent in range(-126, 128)]
+
+
 def _code(value, mode):
     if math.isnan(value):
         return 255
-    code = 0
-    while code < 254 and Fraction(2) ** (code - 126) <= (value if math.isfinite(value) else 2**128):
-        code += 1
-    exact_one = math.isfinite(value) and Fraction(value) <= Fraction(2) ** (code - 127)
-    return code if mode == "rz" or exact_one else min(code + 1, 254)
+    code = bisect.bisect(_POWERS, value)
+    return code if mode == "rz" or value <= 2.0 ** (code - 127) else min(code + 1, 254)
 
 
 _FP8 = {"e4m3": (ml_dtypes.float8_e4m3fn, 448.0), "e5m2": (ml_dtypes.float8_e5m2, 57344.0)}
