@@ -67,9 +67,9 @@ def tests(session: nox.Session) -> None:
             env={"DEBIAN_FRONTEND": "noninteractive"},
         )  # fmt: skip
     # The pytest script, not `python -m pytest`: that puts this folder on the path, and `import kernels` finds ours.
-    # A file on one worker, the long ones first (tests/conftest.py): the others fill what these leave. One worker more
+    # A file on one worker, the long ones first (tests/conftest.py): the others fill what these leave. Two workers more
     # than cores, because many tests wait for a process or for a time limit.
-    workers = str(len(os.sched_getaffinity(0)) + 1)
+    workers = str(len(os.sched_getaffinity(0)) + 2)
     # The tests start crosswarp a thousand times, and without bytecode each start compiles two hundred modules.
     session.run(
         "pytest", "-n", workers, "--dist", "loadfile", "--no-loadscope-reorder", *session.posargs,

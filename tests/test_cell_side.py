@@ -41,8 +41,8 @@ def python(request):
 @pytest.mark.parametrize("python", ("triton-3.9.0", "triton-3.2.0", "triton-2.3.1"), indirect=True)
 def test_the_cell_side_on_this_column(python, tmp_path, request):
     folder = ROOT / "tests" / "cell"
-    # In one process: each worker would import torch, collect the tests and make the fixtures of their modules again, and
-    # the other workers of this session have the other cores. Without PYTHONDONTWRITEBYTECODE torch is compiled once.
+    # In one process: each worker would import torch, collect and make the fixtures of their modules again, and
+    # other workers of this session have the other cores. Without PYTHONDONTWRITEBYTECODE torch is compiled once.
     unset = ("PYTEST", "TRITON", "PYTHONDONTWRITEBYTECODE")
     environ = {key: value for key, value in os.environ.items() if not key.startswith(unset)}
     command = [

@@ -55,11 +55,17 @@ def digested():
 
 
 @pytest.fixture
-def in_fork(digested, tmp_path, monkeypatch):
+def in_fork(forked, tmp_path, monkeypatch):
     """Call a function in a forked child with caches of its own; returns what it returned."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     monkeypatch.setenv("CROSSWARP_CACHE_DIR", str(tmp_path / "crosswarp"))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")
+    return forked
+
+
+@pytest.fixture(scope="session")
+def forked(digested):
+    """Call a function in a forked child; returns what it returned."""
 
     def call(function, seconds=300):
         # Ours to trust: a test may return whatever it likes.

@@ -83,6 +83,7 @@ def test_text_and_json_from_the_command(tmp_path):
     assert doctor_text.render(told) == done.stdout
 
 
+@pytest.mark.one_release
 def test_a_program_can_ask_about_itself(in_fork):
     def run():
         compat.install()
@@ -92,6 +93,7 @@ def test_a_program_can_ask_about_itself(in_fork):
     assert here == active
 
 
+@pytest.mark.one_release
 def test_run_installs_before_the_script_imports_triton(tmp_path):
     (tmp_path / "train.py").write_text(
         textwrap.dedent("""

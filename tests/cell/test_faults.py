@@ -19,6 +19,7 @@ import triton.language as tl
 from crosswarp import compat
 from crosswarp.compat.install import wanted_shims
 from crosswarp.compat.record import Change, LeaveOut, Rewrite
+from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell.standins import virtual_gpu
 
 SEAMS = ("around_traced", "around_compile", "around_run", "around_call")
@@ -153,6 +154,13 @@ def outcome(shim, folder, monkeypatch, inject=None):
     return found, len(told), left
 
 
+def tried_here(shim):
+    """Whether CI tries this fix on this column: between the ends, only one that neither end has."""
+    ends = ("2.3.1", "3.9.0")
+    everywhere = triton.__version__ in ends or os.environ.get("NIGHTLY")
+    return everywhere or not any(in_window(shim.window, end) for end in ends)
+
+
 def compared(monkeypatch, folder):
     virtual_gpu.activate(targets.SM_90, guarded=False)
     wrong, count, own = [], 0, launched(folder / "own")
@@ -168,7 +176,7 @@ def compared(monkeypatch, folder):
         if found != own or not (quiet or (told, left) == (1, [shim.name])):
             wrong.append((shim.name, what, found == own or str(found)[:300], told, left))
 
-    for shim in wanted_shims("off", triton.__version__):
+    for shim in filter(tried_here, wanted_shims("off", triton.__version__)):
         module = importlib.import_module(f"crosswarp.compat.shims.{shim.name}")
         if shim.concerns is not None:
             for what, other in faulty(shim):

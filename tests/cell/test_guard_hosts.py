@@ -67,6 +67,7 @@ def die_above(num_warps):
     compiler.ASTSource.make_ir = make
 
 
+@pytest.mark.one_release
 @pytest.mark.parametrize("host", [ignored, reaped_by_a_handler, reaped_by_a_thread])
 def test_a_crash_is_healed_whoever_waits_for_children(in_fork, host):
     def run():
@@ -91,6 +92,7 @@ def told(said):
     ]
 
 
+@pytest.mark.one_release
 def test_no_room_for_a_process_is_a_launch_without_the_guard(in_fork):
     def run():
         compat.install(guard="always")

@@ -85,6 +85,7 @@ def assert_nothing_torn():
         assert set(json.loads(path.read_text())) >= {"kind", "reason", "stderr"}
 
 
+@pytest.mark.one_release
 def test_one_compilation_each_though_one_rank_is_killed(in_fork, tmp_path):
     log = tmp_path / "log"
 
@@ -115,6 +116,7 @@ def test_one_compilation_each_though_one_rank_is_killed(in_fork, tmp_path):
     assert_nothing_torn()
 
 
+@pytest.mark.one_release
 def test_one_crash_is_enough_for_all(in_fork, tmp_path):
     log = tmp_path / "log"
 

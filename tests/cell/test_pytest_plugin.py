@@ -94,14 +94,29 @@ def test_the_summary_never_says_passed(compiled):
     assert f"Triton {triton.__version__}" in compiled.text
 
 
+IMPORTS = """import sys
+NAME = "torch.fx.experimental.symbolic_shapes"
+
+
+def test_first():
+    assert NAME not in sys.modules and "wave" not in sys.modules
+    __import__(NAME), __import__("wave")
+
+
+def test_second():
+    assert NAME in sys.modules and "wave" not in sys.modules
+"""
+
+
 @pytest.fixture(scope="module")
 def asking(run, tmp_path_factory):
-    """A library with tests that ask torch.cuda, and tests that numbers steer."""
+    """A library with tests that import, tests that ask torch.cuda, and tests that numbers steer."""
     # Here it lies in a folder called tests, where each file would count as a test.
     library = tmp_path_factory.mktemp("asking") / "a_library"
     shutil.copytree(LIBRARY, library)
-    tests = [str(library / "tests" / name) for name in ("test_device.py", "test_steering.py")]
-    return run(*tests, library=library)
+    (library / "tests" / "test_imports.py").write_text(IMPORTS)
+    names = ("test_imports.py", "test_device.py", "test_steering.py")
+    return run(*(str(library / "tests" / name) for name in names), library=library)
 
 
 def outcomes_of(done, file):
@@ -126,21 +141,9 @@ def test_what_tests_ask_of_torch_cuda(asking):
     assert asking.lines["test_factories[cuda]"]["launches"] == 12
 
 
-@pytest.mark.one_release
-def test_what_one_child_imported_of_torch_the_next_has(run, tmp_path):
-    library = tmp_path / "a_library"
-    library.mkdir()
-    (library / "test_imports.py").write_text(
-        "import sys\n"
-        "NAME = 'torch.fx.experimental.symbolic_shapes'\n"
-        "def test_first():\n"
-        "    assert NAME not in sys.modules and 'wave' not in sys.modules\n"
-        "    __import__(NAME), __import__('wave')\n"
-        "def test_second():\n"
-        "    assert NAME in sys.modules and 'wave' not in sys.modules\n"
-    )
-    done = run(str(library / "test_imports.py"), library=library)
-    assert done.outcomes() == {"test_first": "no launch", "test_second": "no launch"}, done.text
+def test_what_one_child_imported_of_torch_the_next_has(asking):
+    found = outcomes_of(asking, "test_imports.py")
+    assert found == {"test_first": "no launch", "test_second": "no launch"}, asking.text
 
 
 def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(asking):
@@ -163,34 +166,33 @@ def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(asking):
     assert f"{6 + more} not applicable" in asking.text
 
 
-@pytest.mark.one_release
-def test_a_test_that_never_ends_is_red(run):
-    chosen = (
-        "-k",
-        "never_ends",
-        "--crosswarp-time-limit",
-        "3",
-        "--crosswarp-stub",
-        "small_ops_cuda",
+@pytest.fixture(scope="module")
+def optioned(run):
+    """Two tests with other options than `compiled` has."""
+    tests = [str(LIBRARY / "tests" / name) for name in ("test_ops.py", "test_failures.py")]
+    options = ("--crosswarp-configurations", "0", "--crosswarp-time-limit", "10")
+    return run(
+        *tests, *options, "--crosswarp-stub", "small_ops_cuda", "-k", "autotuned or never_ends"
     )
-    done = run(str(LIBRARY / "tests" / "test_failures.py"), *chosen)
-    assert done.outcomes() == {"test_never_ends": "red"}
-    assert "--crosswarp-time-limit" in done.text
+
+
+@pytest.mark.one_release
+def test_a_test_that_never_ends_is_red(optioned):
+    assert optioned.outcomes()["test_never_ends"] == "red"
+    assert "--crosswarp-time-limit" in optioned.text
+
+
+@pytest.mark.one_release
+def test_configurations_of_an_autotuner(compiled, optioned):
+    launches = [ran.lines["test_autotuned"]["launches"] for ran in (compiled, optioned)]
+    # Each is launched to be measured, then the best of them: two by default, of five that there are.
+    assert launches[1] - launches[0] == 3
 
 
 @pytest.mark.one_release
 def test_a_missing_extension_is_told_of(run):
     done = run(str(LIBRARY / "tests" / "test_failures.py"))
     assert "--crosswarp-stub small_ops_cuda" in done.text and done.code == 2
-
-
-@pytest.mark.one_release
-def test_configurations_of_an_autotuner(run, compiled):
-    chosen = ("-k", "autotuned", "--crosswarp-configurations", "0")
-    done = run(str(LIBRARY / "tests" / "test_ops.py"), *chosen)
-    launches = [ran.lines["test_autotuned"]["launches"] for ran in (compiled, done)]
-    # Each is launched to be measured, then the best of them: two by default, of five that there are.
-    assert launches[1] - launches[0] == 3
 
 
 @pytest.mark.triton(">=3.0")

@@ -10,7 +10,7 @@ NUMBERS = str(LIBRARY / "tests" / "test_numbers.py")
 WAY = ("--virtual-gpu-lane", "emulate", "--crosswarp-time-limit", "20")
 # triton#11836: a sum that its loop reads is put together only after the loop.
 SILENTLY_WRONG = in_window("<3.9", triton.__version__)
-pytestmark = [pytest.mark.triton(">=3.0"), pytest.mark.both_ends]
+pytestmark = pytest.mark.triton(">=3.0")
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +23,7 @@ def computed(run):
     return run(NUMBERS, *WAY, "-k", "not hours", "-n1")
 
 
+@pytest.mark.both_ends
 def test_what_becomes_of_each_test(computed):
     found = computed.outcomes()
     assert found == {
@@ -42,6 +43,7 @@ def test_what_becomes_of_each_test(computed):
     }, computed.text
 
 
+@pytest.mark.both_ends
 def test_each_says_why(computed):
     lines = computed.lines
     assert "not close" in lines["test_wrong"]["why"]
@@ -53,6 +55,7 @@ def test_each_says_why(computed):
     assert lines["test_tuned"]["launches"] == lines["test_tuned_in_place"]["launches"] == 1
 
 
+@pytest.mark.both_ends
 def test_the_summary(computed):
     assert computed.code == 1 and "passed" not in computed.text
     assert "UNSUPPORTED" in computed.text or "2 unsupported" in computed.text
@@ -60,13 +63,15 @@ def test_the_summary(computed):
     assert "executed on the CPU" in computed.text
 
 
+@pytest.mark.triton("<3.9")
 def test_a_sum_that_is_silently_wrong_is_right_with_the_shims(run):
     done = run(NUMBERS, *WAY, "-k", "running_sum", "--crosswarp-shims")
     assert done.outcomes() == {"test_running_sum": "computed"}, done.text
 
 
+@pytest.mark.both_ends
 def test_what_takes_too_long_says_nothing(run):
-    limit = ("--virtual-gpu-lane", "emulate", "--crosswarp-time-limit", "8")
+    limit = ("--virtual-gpu-lane", "emulate", "--crosswarp-time-limit", "6")
     done = run(NUMBERS, *limit, "-k", "hours")
     assert done.outcomes() == {
         "test_takes_hours": "timeout",

@@ -127,7 +127,7 @@ def test_an_attribute_is_replaced_once_however_many_fixes_need_it(in_fork, impor
     assert several == []
 
 
-@pytest.mark.both_ends
+@pytest.mark.one_release
 def test_what_is_asked_of_compiled_kernels_is_imported_when_one_is_compiled():
     """Its modules and the pipeline are a third of what installing would cost."""
     code = """

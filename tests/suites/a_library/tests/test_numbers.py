@@ -1,5 +1,7 @@
 """Tests whose numbers are right only if what was compiled is right."""
 
+import time
+
 import pytest
 import torch
 import triton
@@ -87,8 +89,7 @@ def test_takes_hours():
 
 def test_reference_takes_hours():
     scale(torch.ones(8, device="cuda"), 2.0)
-    while True:
-        pass
+    time.sleep(600)
 
 
 def test_no_launch():
