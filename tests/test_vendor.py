@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,16 @@ def test_a_copy_says_of_which_release_it_is(vendored):
         assert path.read_text("utf-8").startswith(f"# From crosswarp {release} (Apache-2.0")
 
 
-def test_each_shim_works_alone_under_another_name_and_without_crosswarp(vendored, python):
-    """All of them in one process, which imports no crosswarp: what a shim needs came with it."""
-    names = [shim.name for shim in compat.all_shims()]
-    for name in names:
-        vendored(f"with_{name}", name)
+def test_each_shim_works_with_what_it_needs_and_without_crosswarp(vendored, python):
+    """All in one process, which imports no crosswarp: what a shim needs came with it. Shims that need the same files
+    share a copy."""
+    by_needs = defaultdict(list)
+    for shim in compat.all_shims():
+        own = {f"shims/{shim.name}.py"}
+        by_needs[frozenset({*needs.files([shim.name], False)} - own)].append(shim.name)
+    copies = {f"with_{names[0]}": names for names in by_needs.values()}
+    for folder, names in copies.items():
+        vendored(folder, *names)
     said = python(
         f"""
         import importlib, pkgutil, sys
@@ -98,20 +104,21 @@ def test_each_shim_works_alone_under_another_name_and_without_crosswarp(vendored
                 if name.split(".")[0] == "crosswarp":
                     raise AssertionError(name)
         sys.meta_path.insert(0, Refused())
-        for name in {names!r}:
-            package = importlib.import_module(f"with_{{name}}._compat")
+        for folder, names in {copies!r}.items():
+            package = importlib.import_module(f"{{folder}}._compat")
             for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
                 try:
                     importlib.import_module(module.name)
                 except ModuleNotFoundError as error:
                     # What is imported only where there is a Triton.
                     assert error.name.split(".")[0] in ("triton", "numpy"), error
-            assert name in [shim.name for shim in package.all_shims()], name
-        print(len({names!r}))
+            assert set(names) <= {{shim.name for shim in package.all_shims()}}, names
+        print(len({copies!r}))
         """,
         fake="",
     )
-    assert said == [str(len(names))]
+    assert said == [str(len(copies))]
+    assert sum(map(len, copies.values())) == len(compat.all_shims())
 
 
 def test_no_module_that_is_vendored_names_its_own_package(tmp_path):

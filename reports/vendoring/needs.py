@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from crosswarp import compat
@@ -33,7 +34,12 @@ def files(shims: Iterable[str], everything: bool, source: Path = SOURCE) -> tupl
     return tuple(sorted(names))
 
 
-def _imports(path: str, source: Path) -> Iterator[str]:
+@cache
+def _imports(path: str, source: Path) -> tuple[str, ...]:
+    return tuple(_read(path, source))
+
+
+def _read(path: str, source: Path) -> Iterator[str]:
     package = ".".join([_ROOT, *path.split("/")[:-1]])
     for name, line in imported(ast.walk(ast.parse((source / path).read_bytes())), package):
         root, *parts = name.split(".")
