@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from dataclasses import replace
 
@@ -17,7 +18,7 @@ from crosswarp.matrix.running.column_run import NO_RECORD, ColumnRun
 from crosswarp.matrix.running.progress import PlainProgress
 from crosswarp.matrix.running.recording import Recording
 
-STREAMS = 2000
+STREAMS = 2000 if os.environ.get("NIGHTLY") else 500
 CASES = 12
 # Values that JSON can spell and no field can be.
 NONSENSE = (
