@@ -153,7 +153,7 @@ def run(folder, names, modes):
         "--lanes",
         "compile,emulate",
         "--time-limit",
-        "30",
+        "12",
         "--time-limit-alone",
         "0",
         "--jobs",
