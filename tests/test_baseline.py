@@ -222,6 +222,7 @@ def test_what_is_not_understood_is_refused(path, records, steps, value, named):
     ("text", "named"),
     [
         ("", "not a baseline"), ("[]", "not a baseline"), ("{}", "no crosswarp_baseline"),
+        ('["crosswarp_baseline"]', "no crosswarp_baseline"),
         ("<<<<<<< HEAD\n{}", "not a baseline"), ("[" * 100_000, "not a baseline"),
         ('{"crosswarp_baseline": 1, "crosswarp_baseline": 1}', "stands twice"),
         ('{"crosswarp_baseline": 1, "columns": {}, "cells": {"k": {"c": {"compile": '

@@ -108,3 +108,21 @@ def test_nothing_else_makes_a_cause_of_a_fingerprint():
     # There it is asked whether one cell changed, by what every baseline holds.
     found = [place for place in found if not place.startswith("matrix/results/comparison.py:")]
     assert not found
+
+
+def test_the_cause_of_what_is_unsupported_is_what_the_target_lacks(make_record):
+    cell = make_record(outcome="unsupported", reason="dtype", message="fp8e4nv", fingerprint="f")
+    assert cause_of(cell) == ("", "unsupported", "fp8e4nv", "") and words(cell) == "fp8e4nv"
+    assert words(make_record(outcome="unsupported", reason="dtype")) == "dtype"
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"fingerprint": "f", "reason": "r", "message": "m"}, "f"),
+        ({"reason": "r", "message": "m"}, "r"),
+        ({"message": "m"}, "m"),
+    ],
+)
+def test_the_words_of_a_failure(make_record, changes, text):
+    assert words(make_record(outcome="crash", **changes)) == text

@@ -33,6 +33,8 @@ READERS = [
     (fields.seconds, [0, 0.5, fields.MOST_SECONDS - 1],
      [-0.1, fields.MOST_SECONDS, math.nan, math.inf, True, "1"]),
     (fields.words, [[], ["a"] * fields.MOST_ENTRIES], [["a"] * (fields.MOST_ENTRIES + 1), [""], "a", ("a",)]),
+    (fields.versions, [{}, {"a": "1"}, {str(number): "1" for number in range(fields.MOST_ENTRIES)}],
+     [{str(number): "1" for number in range(fields.MOST_ENTRIES + 1)}, {"a": 1}, {"": "1"}, {"a": ""}, [], None]),
     (fields.maybe(fields.count), [None, 0], [-1, "1"]),
 ]  # fmt: skip
 

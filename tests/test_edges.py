@@ -36,6 +36,8 @@ from crosswarp.matrix.results.owned import Expected
 from crosswarp.matrix.results.resources import THRESHOLDS, grown
 from crosswarp.matrix.results.verdict import ByKernel, classify, judge, must_be_red, proves
 
+NOTED, TIMED = {"a": 1}, {"timing": 1}
+
 
 def test_a_measured_window_holds_the_red_and_no_green():
     draw = random.Random(35)
@@ -173,6 +175,45 @@ def test_a_cell_and_its_twin(cell, issue, bare, shimmed, shim, lists):
     assert {name: len(getattr(verdict, name)) for name in names if getattr(verdict, name)} == lists
     assert len(verdict.not_fixed) == sum(record.mode == "shimmed" for record, _ in verdict.known)
     assert verdict.as_expected == (not {*lists} & {*names[1:4]})
+
+
+def test_a_shim_that_did_not_fix_is_seen_wherever_one_cell_ran_with_compat(cell, issue):
+    issue = replace(issue, shim="guarded_autotune")
+    other = cell(kernel="other", mode="shimmed", outcome="pass", fingerprint="")
+    for records, failed in (([other, cell()], 1), ([cell(), other], 1), ([cell()], 0)):
+        verdict = judge(records, [issue])
+        assert (len(verdict.shim_failed), len(verdict.known)) == (failed, 1 - failed)
+
+
+def test_the_shims_of_a_fix_are_those_of_its_twins_in_order(cell, issue):
+    twins = [
+        cell(mode="shimmed", outcome="pass", fingerprint="", shims=shims)
+        for shims in (("zebra", "ant"), ("mole",))
+    ]
+    for shim, shims in ((None, ("ant", "mole", "zebra")), ("mole", ("mole",))):
+        known = replace(issue, shim=shim)
+        (fix,) = judge([cell(), *twins], [known]).fixes
+        assert (fix.issue, fix.bare, fix.shims) == (known, cell(), shims)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        ({"outcome": "crash", "fingerprint": "a"}, {"outcome": "crash", "fingerprint": "a"}, True),
+        ({"outcome": "crash", "fingerprint": "a"}, {"outcome": "crash", "fingerprint": "b"}, False),
+        ({"outcome": "crash", "fingerprint": "a"}, {"outcome": "mismatch", "fingerprint": "a"}, False),
+        ({"outcome": "unsupported", "reason": "a"}, {"outcome": "unsupported", "reason": "a"}, True),
+        ({"outcome": "unsupported", "reason": "a"}, {"outcome": "unsupported", "reason": "b"}, False),
+        ({"resources": NOTED}, {"resources": NOTED}, True),
+        ({"resources": NOTED}, {"resources": {}}, False),
+        ({"resources": NOTED, "reason": "a"}, {"resources": NOTED, "reason": "a"}, False),
+        ({"resources": TIMED}, {"resources": TIMED}, False),
+        ({"outcome": "not-run"}, {"outcome": "not-run"}, False),
+    ],
+)  # fmt: skip
+def test_cells_that_need_no_comparison(make_record, first, second, alike):
+    states = [comparison._state(make_record(**changes)) for changes in (first, second)]
+    assert (states[0] == states[1]) == alike
 
 
 @pytest.mark.parametrize(

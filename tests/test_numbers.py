@@ -174,3 +174,39 @@ def test_a_row_that_comes_to_depend_on_its_batch(make_record):
     for odd in (None, 7, [], {"outputs": 7}, {"outputs": {"out": 7}}, {"outputs": {"out": [7, 8]}}):
         made_up = make_record(lane="emulate", resources={"batch": odd})
         assert compare(same, made_up).outcome in ("same", "numbers-changed")
+
+
+def test_outputs_are_compared_in_the_order_of_their_names(make_record):
+    def cell(**outputs):
+        return make_record(lane="emulate", resources={"outputs": outputs})
+
+    names = ["zeta", "alpha", "mid", "beta"]
+    before = cell(
+        **{name: output([1.0], digest="a") for name in names}, same=output([1.0], digest="s")
+    )
+    after = cell(
+        **{name: output([2.0], digest="b") for name in names[:3]}, same=output([1.0], digest="s")
+    )
+    changes = compare(before, after).changes
+    assert [change.what for change in changes] == sorted(names)
+    missing = [change.what for change in changes if change.remark == "one side does not return it"]
+    assert missing == ["beta"]
+    (gone,) = compare(cell(a=output([1.0], digest="a")), cell(b=output([1.0], digest="a"))).changes[
+        :1
+    ]
+    assert gone.remark == "one side does not return it"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "other"),
+    [
+        (("a", "1"), ("a", "1"), False), (("a", "1"), ("b", "1"), True), (("a", "1"), ("a", "2"), True),
+        (("", "1"), ("b", "1"), False), (("", "1"), ("b", "2"), True), (("a", None), ("a", None), False),
+    ],
+)  # fmt: skip
+def test_another_numpy_is_one_that_computes_otherwise(make_record, before, after, other):
+    sides = [
+        make_record(resources={"arithmetic": arithmetic}, versions={"numpy": version})
+        for arithmetic, version in (before, after)
+    ]
+    assert numbers._other_numpy(*sides) is other

@@ -387,6 +387,8 @@ FAULTS = [
      "your kernel: this Triton does not have dot"),
     ({"fingerprint": "x() got an unexpected keyword argument 'allow_tf32'"},
      "your kernel: this Triton does not have allow_tf32"),
+    ({"fingerprint": "x() got an unexpected keyword argument 'NUM_WARPS'"},
+     "your kernel: this Triton does not have NUM_WARPS"),
     ({"fingerprint": "KeyError: 'Keyword argument num_foo was specified but unrecognised'"},
      "your kernel: this Triton does not have num_foo"),
     ({"fingerprint": "TypeError: block pointers have been removed"}, "your kernel: this Triton does not have it"),
@@ -451,3 +453,67 @@ def test_what_looks_like_an_issue_says_so_once(make_record, make_issue):
     assert "looks like" not in fault.of(record, issue, issue).next
     reads = make_record(outcome="compile-error", fingerprint="Cannot access global variable A from")
     assert "looks like" not in fault.of(reads, alike=issue).next
+
+
+RED = {"kernel": "mine", "outcome": "crash", "fingerprint": "reshapeOuts"}
+PASSED, SHIMMED = {"outcome": "pass"}, {"mode": "shimmed"}
+ANY, ONE_OF_OURS = {"kernels": ["*"]}, {"kernels": ["softmax"]}
+# What differs in each cell, in the issue and in the owner -> how many cells each list of the verdict has.
+JUDGED = [
+    ([{}], ANY, {}, {"unexpected_red": 1, "explained": 1}),
+    ([{}], ONE_OF_OURS, {}, {"unexpected_red": 1}),
+    ([{}], {**ANY, "looks_like": True}, {}, {"unexpected_red": 1, "alike": 1}),
+    ([{}], {"kernels": ["m*"]}, {"issues": {"triton-1"}}, {"known": 1}),
+    ([{"fingerprint": "x"}], ANY, {"issues": {"triton-1"}}, {"unexpected_red": 1}),
+    # With compat, which the library installs, the cell with compat decides.
+    ([{}], ANY, {"compat": True}, {"unexpected_red": 1, "explained": 1}),
+    ([{}, {**PASSED, **SHIMMED}], ANY, {"compat": True}, {"known": 1, "fixes": 1}),
+    ([{"fingerprint": "x"}, {**PASSED, **SHIMMED}], ANY, {"compat": True}, {"expected": 1, "fixed": 1}),
+    ([{}, SHIMMED], ANY, {"compat": True}, {"known": 1, "unexpected_red": 1, "explained": 1}),
+    ([PASSED, SHIMMED], ANY, {"compat": True}, {"unexpected_red": 1, "alike": 1}),
+    ([{}, {**PASSED, **SHIMMED}], ANY, {}, {"unexpected_red": 1, "explained": 1, "fixes": 1}),
+    ([{"fingerprint": "x"}, {**PASSED, **SHIMMED}], ANY, {}, {"unexpected_red": 1, "fixed": 1}),
+    # A likeness is sure where the issue's own shim acted.
+    ([{}, {**PASSED, **SHIMMED, "shims": ("guarded_autotune",)}], {**ANY, "looks_like": True}, {},
+     {"unexpected_red": 1, "explained": 1, "fixes": 1}),
+    ([{}, {**PASSED, **SHIMMED, "shims": ("other",)}], {**ANY, "looks_like": True}, {},
+     {"unexpected_red": 1, "alike": 1, "fixed": 1}),
+    # The owner's list and the baseline.
+    ([{}, SHIMMED], ANY, {"xfail": (Expected("mine"),)}, {"expected": 2}),
+    ([{}], ANY, {"xfail": (Expected("other"),)}, {"unexpected_red": 1, "explained": 1}),
+    ([{}], ANY, {"accepted": True}, {"expected": 1}),
+    ([{"case": "other"}], ANY, {"accepted": True}, {"unexpected_red": 1, "explained": 1}),
+    ([PASSED], ANY, {"xfail": (Expected("mine"),)}, {"unexpected_pass": 1}),
+    ([PASSED], ANY, {"xfail": (Expected("other"),)}, {}),
+    ([{**PASSED, "config": "x"}], ANY, {"xfail": (Expected("mine"),)}, {}),
+    ([{**PASSED, **SHIMMED}], ANY, {"xfail": (Expected("mine"),)}, {}),
+    ([PASSED, {**PASSED, **SHIMMED}], ANY, {"xfail": (Expected("mine"),), "compat": True}, {"unexpected_pass": 1}),
+    ([{"outcome": "unsupported"}], ANY, {"xfail": (Expected("mine"),)}, {}),
+    ([{"outcome": "skipped"}], ANY, {"xfail": (Expected("mine"),)}, {}),
+    ([PASSED], {**ANY, "case": {"kernel": "mine"}}, {"issues": {"triton-1"}}, {"unexpectedly_green": 1}),
+    ([PASSED], {**ANY, "case": {"kernel": "mine"}, "status": "by chance"}, {"issues": {"triton-1"}}, {}),
+    ([PASSED], {**ANY, "case": {"kernel": "mine"}, "triton": "<3"}, {"issues": {"triton-1"}}, {}),
+    ([{**PASSED, **SHIMMED}], {**ANY, "case": {"kernel": "mine"}}, {"issues": {"triton-1"}}, {}),
+]  # fmt: skip
+LISTS = ("known", "unexpected_red", "unexpectedly_green", "shim_failed", "fixes", "explained", "alike", "fixed",
+         "expected", "unexpected_pass")  # fmt: skip
+
+
+@pytest.mark.parametrize("cells, issue, owner, lists", JUDGED)
+def test_the_verdict_on_cells_of_an_owner(make_record, make_issue, cells, issue, owner, lists):
+    records = [make_record(**{**RED, **changes}) for changes in cells]
+    known = make_issue(**{"configs": ["*"], "triton": "", **issue})
+    if owner.get("accepted"):
+        owner = {"accepted": owned.accepted([make_record(**RED)])}
+    plan = {"suite": "mine", **Owner("suite", **owner).about()}
+    verdict = owned.judge(records, [known], plan)
+    assert {name: len(getattr(verdict, name)) for name in LISTS if getattr(verdict, name)} == lists
+    for fix in verdict.fixes:
+        assert (fix.issue, fix.bare) == (known, records[0])
+
+
+def test_an_owner_is_stored_in_order():
+    cells = frozenset({("b", "x"), ("a", "y"), ("c", "w")})
+    about = Owner("suite", accepted=cells, issues=frozenset("cab")).about()["owner"]
+    assert about["accepted"] == [["a", "y"], ["b", "x"], ["c", "w"]]
+    assert about["issues"] == ["a", "b", "c"]

@@ -202,3 +202,65 @@ def test_each_reported_slowdown_has_its_kernel_and_stands_on_the_page():
         assert (reported.SUITE / f"{one['kernel']}.py").exists()
         thread = f"https://github.com/{name}/{{}}/{number})"
         assert any(thread.format(kind) in page for kind in ("issues", "pull"))
+
+
+PLAIN = {"path": 3.0, "instructions": 10.0, "waits": {"x": [1.0, 5]}, "units": {"lsu": 4.0}, "dram": 0.0,
+         "spilled": 0.0, "together": 1.0, "waves": 2.0, "resident": 2, "ghz": 1.0}  # fmt: skip
+
+
+def launch(times=1, **changes):
+    return predicted._Launch({}, {**PLAIN, **changes}, times)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "causes"),
+    [
+        # A wave is 5 cycles: 3 of the warp, 4 of the busiest unit. Two of them.
+        ({}, {"waits": {"x": [2.0, 6]}}, [(1.2, "x 1 → 2 cycles (line 6)"), (-1.2, "instructions")]),
+        ({}, {"waits": {"y": [2.0, 0]}}, [(-1.2, "x 1 → 0 cycles (line 5)"), (2.4, "y 0 → 2 cycles"), (-1.2, "instr")]),
+        ({}, {"units": {"lsu": 4.0, "fma": 2.0}}, []),
+        ({"units": {"lsu": 2.0}, "together": 2.0}, {"units": {"lsu": 2.0}, "together": 2.0, "waits": {"x": [2.0, 6]}},
+         [(1.2, "x 1 → 2"), (-1.2, "instructions")]),
+        # A wave is 13 cycles: 12 of DRAM.
+        ({"dram": 12.0}, {"spilled": 12.0}, [(-12 * 24 / 13, "DRAM 12 → 0"), (12 * 24 / 13, "spilled registers")]),
+        # Four waves instead of two, as half of the blocks fit.
+        ({}, {"waves": 4.0, "resident": 1}, [(10.0, "2 → 1 blocks at once")]),
+        ({}, {"waves": 4.0}, []),
+    ],
+)  # fmt: skip
+def test_how_many_cycles_a_cause_takes(before, after, causes):
+    made = [
+        cause for cause in predicted._all_causes(launch(**before), launch(**after)) if cause.cycles
+    ]
+    assert sorted(cause.cycles for cause in made) == pytest.approx(
+        sorted(cycles for cycles, _ in causes)
+    )
+    for cycles, part in causes:
+        assert any(
+            part in cause.text and cause.cycles == pytest.approx(cycles) for cause in made
+        ), made
+
+
+def test_a_case_costs_all_of_its_launches_and_what_is_around_them():
+    around, each = predicted._AROUND * 2e9, predicted._EACH * 1e9
+    both = {1: launch(3), 2: launch(1, ghz=2.0, waves=1.0)}
+    assert predicted._total(both) == pytest.approx(3 * (10 + each) + 5 + 2 * each + around)
+
+
+@pytest.mark.parametrize(
+    ("waves", "whole"), [(0.2, 1), (1.0, 1), (1.1, 2), (2.0000000001, 2), (20.5, 20.5)]
+)
+def test_a_wave_that_is_not_full_takes_as_long(waves, whole):
+    assert predicted._waves({"waves": waves}) == whole
+
+
+@pytest.mark.parametrize(
+    "ratio, metric", [(1.0, None), (1.04, None), (0.97, None), (2.0, "SLOWER"), (0.5, "FASTER")]
+)
+def test_a_ratio_is_reported_beyond_the_factor(ratio, metric):
+    made = predicted.Prediction(ratio, 1, 2, "k", ("a", "b")).change()
+    if metric is None:
+        assert made is None
+    else:
+        assert (made.metric, made.before, made.after) == (getattr(predicted, metric), 1, 2)
+        assert made.remark == "a; b"

@@ -92,6 +92,18 @@ def test_an_endless_line_is_dropped_and_the_next_one_read(tmp_path, monkeypatch)
     assert kinds(Tail(path).poll()) == ["senseless", "end"]
 
 
+@pytest.mark.parametrize(("spaces", "seen"), [(0, ["end"]), (1, ["senseless"])])
+def test_the_longest_line(tmp_path, monkeypatch, spaces, seen):
+    text = b'{"event":"end","item":"sm_90/compile/bare/k/c"}' + b" " * spaces
+    monkeypatch.setattr(stream, "MAX_LINE", len(text) - spaces)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(text)
+    tail = Tail(path)
+    assert kinds(tail.poll()) == seen[spaces - 1 : spaces]
+    path.write_bytes(text + b"\n")
+    assert kinds(tail.poll()) == seen[: 1 - spaces]
+
+
 def test_an_endless_line_at_the_end_is_reported_once(tmp_path, monkeypatch):
     monkeypatch.setattr(stream, "MAX_LINE", 100)
     monkeypatch.setattr(stream, "_CHUNK", 64)
