@@ -676,3 +676,32 @@ def test_half_written_data_is_written_to_its_end(tmp_path, monkeypatch):
     Stream(tmp_path / "records").write(*EVENTS[:3])
     lines = (tmp_path / "records").read_bytes().splitlines()
     assert [protocol.read(line) for line in lines] == EVENTS[:3]
+
+
+class Unsteady(dict):
+    def __iter__(self):
+        raise ValueError
+
+
+class Mute:
+    def __str__(self):
+        raise KeyError
+
+    @property
+    def fn(self):
+        raise OSError
+
+
+def test_objects_that_raise_when_they_are_looked_at():
+    assert plain.clean({"a": Unsteady(b=1)}) == {"a": "{'b': 1}"}
+    assert plain.clean([Mute()]) == ["<Mute without text: KeyError>"]
+    mute = Mute()
+    assert plain.attribute(mute, "fn") is None and plain.attribute(mute, "other") is None
+    assert plain.below_decorators(mute) is mute
+
+
+def test_an_object_that_has_every_attribute_ends_the_search_for_a_function():
+    class Endless:
+        fn = property(lambda self: Endless())
+
+    assert isinstance(plain.below_decorators(Endless()), Endless)

@@ -982,3 +982,32 @@ def test_the_records_of_each_column(make_record):
     first, second, third = (make_record(column=name, case=name) for name in ("b", "a", "b"))
     grouped = record_module.by_column([first, second, third], ["a", "c"])
     assert list(grouped.items()) == [("a", [second]), ("c", []), ("b", [first, third])]
+
+
+@pytest.mark.parametrize(
+    ("stages", "figures"),
+    [({"a": 1.0}, {"a": 1.0}), ({"a": 1.0, "b": "x"}, None), ({"a": -1.0, "b": 1}, None), ({}, None), ([], None)],
+)  # fmt: skip
+def test_the_stages_of_a_compilation_are_all_sizes(make_record, stages, figures):
+    noted = [{"kernel": "k", "num_warps": 4, "stage_seconds": stages}]
+    (of_launch,) = launches(make_record(resources={"launches": noted}))["k", 4]
+    assert of_launch.get("stages") == figures
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(1, True), (0.5, True), (True, False), ("1", False), (None, False)]
+)
+def test_a_number_of_a_baseline(value, number):
+    assert baseline._number(value) is number
+
+
+@pytest.mark.parametrize(("config", "what"), [("", "the case"), ("num_warps=8", "num_warps=8")])
+def test_what_an_autotuner_left_out(make_record, config, what):
+    sides = [make_record(config=config, reason=reason) for reason in ("", comparison.LEFT_OUT)]
+    (change,) = comparison.compare(*sides).changes
+    assert (change.metric, change.what, change.before, change.after) == (
+        "configs",
+        what,
+        "kept",
+        "left out",
+    )

@@ -14,7 +14,14 @@ from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
 from crosswarp.matrix.errors import ConfigError, UsageError
 from crosswarp.matrix.results.store import Environment, Store
 from crosswarp.matrix.running import jobs
-from crosswarp.matrix.running.merge import _columns, merge
+from crosswarp.matrix.running.merge import (
+    _columns,
+    _keys,
+    _missing,
+    _of_whole_kernel,
+    _runs_taken,
+    merge,
+)
 from crosswarp.matrix.running.revision import revision
 
 COLUMNS = ("triton-3.1.0", "triton-3.2.0")
@@ -361,3 +368,58 @@ def test_columns_come_as_planned_and_others_by_version(planned, columns):
     shares = dict.fromkeys(("here-b", "triton-3.10.0", "here-a", "triton-3.9.0"))
     expected = [types.SimpleNamespace(column=column) for column in planned]
     assert _columns(shares, expected) == columns
+
+
+@pytest.mark.parametrize(
+    ("shards", "planned", "text"),
+    [
+        ([(1, 1)], [], ""), ([(1, 2), (2, 2)], [], ""), ([(1, 2), (2, 2)], [(1, 2)], ""),
+        ([(1, 3), (3, 3)], [], "shard 2 of 3 is missing. Run it (crosswarp run --triton 3.2.0 --shard 2/3 …), and"),
+        ([(2, 3)], [], "shard 1, 3 of 3 is missing. Run it (crosswarp run --triton 3.2.0 --shard 1/3 …), and"),
+        ([], [(1, 2)], "nothing of it came. Run it (crosswarp run --triton 3.2.0 …), and"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_of_a_column(shards, planned, text):
+    shares = {"triton-3.2.0": dict.fromkeys(shards)} if shards else {}
+    expected = [types.SimpleNamespace(column="triton-3.2.0", share=share) for share in planned]
+    lost = [("triton-3.2.0", f"triton-3.2.0: {text} merge again.")] if text else []
+    assert _missing(shares, expected, "run") == lost
+
+
+def test_a_column_in_other_shards_than_planned():
+    expected = [types.SimpleNamespace(column="c", share=(1, 3))]
+    with pytest.raises(UsageError, match="c was planned in 3 shards and ran in 2"):
+        _missing({"c": {(1, 2): None}}, expected, "run")
+
+
+@pytest.mark.parametrize(
+    ("case", "phase", "whole"),
+    [("*", "compile", True), ("import", "import", True), ("import", "compile", False), ("a", "import", False)],
+)  # fmt: skip
+def test_a_record_of_a_whole_kernel(make_record, case, phase, whole):
+    assert _of_whole_kernel(make_record(case=case, phase=phase)) is whole
+
+
+def test_the_run_that_a_case_was_taken_from(tmp_path):
+    """The same run is in the store already, or another has its number, or the part did not say which."""
+    here = types.SimpleNamespace(id=3, started="a", finished="b", argv=("run",))
+    others = [
+        types.SimpleNamespace(**{**vars(here), name: "x"})
+        for name in ("started", "finished", "argv")
+    ]
+    elsewhere = types.SimpleNamespace(**{**vars(here), "id": 4})
+    sources = {
+        ("c", str(number)): run for number, run in enumerate([here, *others, elsewhere, None])
+    }
+    part = types.SimpleNamespace(reused=sources)
+    assert _runs_taken([part], [here]) == {"c": {"0": 3, "1": 0, "2": 0, "3": 0, "4": 0, "5": 0}}
+
+
+def test_the_keys_of_a_column_are_those_on_which_its_shards_agree():
+    first = types.SimpleNamespace(
+        keys={("c", "a"): "1", ("c", "b"): "2", ("d", "a"): "9", ("c", "e"): "5"}
+    )
+    second = types.SimpleNamespace(keys={("c", "a"): "1", ("c", "b"): "3", ("d", "a"): "9"})
+    both = {(1, 2): first, (2, 2): second}
+    assert _keys({"c": both}) == {"c": {("a",): "1"}}
+    assert _keys({"c": {(1, 2): first}}) == {}

@@ -210,3 +210,23 @@ def test_another_numpy_is_one_that_computes_otherwise(make_record, before, after
         for arithmetic, version in (before, after)
     ]
     assert numbers._other_numpy(*sides) is other
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        output([1], "int32"), output([1.0], shape=[2]), output([1.0], step=2, shape=[1]), output([1.0], size=8),
+        output([1.0], values=None), output([1.0], values=7), output([1.0], values="!"), output([1.0, 2.0], shape=[1]),
+        output([1.0], values="AAAAAAA="), {},
+    ],
+)  # fmt: skip
+def test_outputs_without_a_distance(other):
+    usual = output([1.0])
+    assert numbers.distance(usual, usual) == (0, 1, 0)
+    assert numbers.distance(usual, other) is None and numbers.distance(other, usual) is None
+
+
+@pytest.mark.parametrize("size", [3, 16, [], None])
+def test_elements_of_a_size_that_no_type_has(size):
+    odd = output([1.0, 1.0, 1.0, 1.0], size=size)
+    assert numbers.distance(odd, odd) is None

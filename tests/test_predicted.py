@@ -264,3 +264,17 @@ def test_a_ratio_is_reported_beyond_the_factor(ratio, metric):
     else:
         assert (made.metric, made.before, made.after) == (getattr(predicted, metric), 1, 2)
         assert made.remark == "a; b"
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_the_launch_that_moved_most_is_named(make_record, back):
+    """As often as it is launched: three launches grow, the second most by itself and the third most in all."""
+    sides = [
+        make_record(lane="emulate", resources={"counters": [
+            {**ODD, "kernel": name, "times": times, "estimate": {**ESTIMATE, "path": path}}
+            for name, times, path in zip("abc", (1, 1, 10), paths)
+        ]})
+        for paths in ((20_000.0, 20_000.0, 20_000.0), (21_000.0, 30_000.0, 24_000.0))
+    ]  # fmt: skip
+    made = predicted.prediction(*(sides[::-1] if back else sides))
+    assert made.kernel == "c, 4 warps" and (made.ratio > 1) is not back

@@ -179,3 +179,54 @@ def test_the_folder_of_a_run_stays_the_same_from_release_to_release(tmp_path):
     run = types.SimpleNamespace(id=7, started="2026-11-28T13:05:09.123456+00:00")
     folder = journal.folder(Path("work"), Path("/nowhere/store.db"), run)
     assert folder == Path("work/runs/20261128130509-11cb65-7")
+
+
+def stub(number, cells=5, status="cancelled", suite=None, library=None, started="2026-01-01"):
+    described = types.SimpleNamespace(suite=suite, library={"name": library} if library else {})
+    return types.SimpleNamespace(
+        id=number, cells=cells, status=status, described=described, started=started, work=""
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "keep", "days", "needed", "gone"),
+    [
+        # Of each suite and library the newest; numbers as the store gives them, newest first.
+        ([stub(4, library="x"), stub(3, library="y"), stub(2, library="x"), stub(1, library="y")], 1, None, (), [1, 2]),
+        ([stub(4, suite="x"), stub(3, suite="y"), stub(2, suite="x"), stub(1)], 1, None, (), [2]),
+        # A run without a cell is none of the newest, and goes.
+        ([stub(4), stub(3, cells=0), stub(2), stub(1)], 2, None, (), [1, 3]),
+        ([stub(2, cells=0), stub(1)], 1, None, (), []),
+        ([stub(3), stub(2), stub(1)], 1, None, {1}, [2]),
+        ([stub(3), stub(2, status="running"), stub(1)], 1, None, (), [1]),
+        ([stub(4), stub(3), stub(2, status="finished"), stub(1, status="finished")], 1, None, (), [1, 3]),
+        ([stub(3), stub(2, started="2026-11-27"), stub(1, started="2026-11-26")], 1, 1.5, (), [1]),
+        ([stub(3), stub(2, started="2026-11-26T12:00:00+00:00")], 1, 1.5, (), [2]),
+    ],
+)  # fmt: skip
+def test_the_runs_that_go(runs, keep, days, needed, gone):
+    now = datetime(2026, 11, 28, tzinfo=timezone.utc)
+    store = types.SimpleNamespace(
+        runs=lambda: runs, newest_of_coordinates=lambda: set(needed), size=1000, path=Path("s")
+    )
+    choice = pruning.choose(store, keep, days, now)
+    assert [leaving.run.id for leaving in choice.going] == gone
+    assert choice.cell_bytes == pytest.approx(1000 / sum(run.cells for run in runs))
+    assert sorted([*gone, *choice.stay]) == sorted(run.id for run in runs)
+
+
+def test_the_files_of_a_run_that_goes(tmp_path):
+    store = types.SimpleNamespace(path=tmp_path / "s.db")
+    run = stub(7)
+    assert pruning._going(store, run) == pruning.Going(run, None, 0)
+    run.work = str(tmp_path)
+    assert pruning._going(store, run) == pruning.Going(run, None, 0)
+    folder = journal.folder(tmp_path, store.path, run)
+    folder.parent.mkdir(parents=True)
+    folder.write_text("no folder")
+    assert pruning._going(store, run) == pruning.Going(run, None, 0)
+    folder.unlink()
+    (folder / "part").mkdir(parents=True)
+    (folder / "part" / "log").write_text("12345")
+    (folder / "log").write_text("123")
+    assert pruning._going(store, run) == pruning.Going(run, folder, 8)

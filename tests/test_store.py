@@ -16,7 +16,7 @@ from crosswarp.matrix.cell.protocol import Cell, line
 from crosswarp.matrix.errors import StoreError, UsageError
 from crosswarp.matrix.results import journal
 from crosswarp.matrix.results import store as store_module
-from crosswarp.matrix.results.store import Environment, Store, process_started
+from crosswarp.matrix.results.store import Environment, Store, _what_to_do, process_started
 
 
 @pytest.fixture
@@ -575,3 +575,19 @@ def test_each_error_has_its_advice(text, advice):
 def test_an_empty_store_has_no_newest_run(path):
     with Store(path) as store, pytest.raises(StoreError, match="holds no run yet"):
         store.run()
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("database or disk is full", "the disk is full"), ("disk I/O error", "the disk is full"),
+        ("No space left on device", "the disk is full"), ("database is locked", "another process holds it"),
+        ("resource busy", "another process holds it"), ("attempt to write a readonly database", "cannot be written"),
+        ("Read-only: read-only file system", "cannot be written"), (PermissionError("x"), "cannot be written"),
+        ("file is not a database", "is not a crosswarp store"), ("image is malformed", "is not a crosswarp store"),
+        ("odd", "it cannot be used (odd)"),
+    ],
+)  # fmt: skip
+def test_what_to_do_about_an_error_of_a_store(error, words):
+    error = error if isinstance(error, Exception) else sqlite3.OperationalError(error)
+    assert words in _what_to_do(error)

@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from crosswarp.matrix.results import windows
-from crosswarp.matrix.results.verdict import judge
+from crosswarp.matrix.results.verdict import Verdict, judge
 
 RELEASES = ("2.3.1", "3.0.0", "3.1.0", "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.10.0")
 
@@ -229,3 +229,20 @@ def test_an_issue_without_a_text_claims_no_failure_beyond_its_range(make_record,
     record = make_record(outcome="crash", fingerprint="reshapeOuts", versions={"triton": "3.9.0"})
     for text, axes in (("reshapeOuts", ("triton",)), ("", ())):
         assert windows._left_out(make_issue(fingerprint=text), record) == axes
+
+
+def test_a_failure_counts_for_the_issue_that_is_nearest(make_record, make_issue):
+    record = make_record(outcome="crash", fingerprint="reshapeOuts", versions={"triton": "3.9.0"})
+    near = make_issue(id="a-long-name", kernels=["*"], configs=["*"])
+    far = make_issue(id="b", kernels=["*"], configs=["*"], targets=["gfx942"])
+    for issues in ([near, far], [far, near]):
+        (found,) = windows.wrong([record], Verdict(unexpected_red=[record]), issues)
+        assert found.issue is near and "too narrow at the upper edge" in found.text
+    for mute in ({"versions": {}, "column": "main"}, {"column": "here-fbtriton-3.9.0"}):
+        odd = make_record(outcome="crash", fingerprint="reshapeOuts", **mute)
+        found = windows.wrong([odd], Verdict(unexpected_red=[odd]), [near])
+        assert [one.text for one in found] == (
+            ["its affected releases >=3.2,<3.3 are too narrow: it fails on main as well."]
+            if odd.column == "main"
+            else []
+        )
