@@ -160,7 +160,7 @@ def _explore(
                 of_program = triage(number, program, suspects)
                 corpus.keep_causes(triage.keys)
                 for finding in of_program:
-                    where = fuzzed.write(finding, folder / "findings")
+                    where = fuzzed.write(finding, target_table(options), folder / "findings")
                     known = f"known: {finding.issue}" if finding.issue else "new"
                     print(
                         f"{finding.name}: {fuzzed.sentence(finding)}; {known}; {where}", flush=True

@@ -9,9 +9,7 @@ from pathlib import Path
 from crosswarp.laboratory.fuzzing import ring
 from crosswarp.laboratory.fuzzing.metamorphic import EditFinding
 from crosswarp.laboratory.reproducing import fuzzed
-from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
-from crosswarp.reports.reproducing.reproducer import script
 
 
 def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder: Path) -> Path:
@@ -33,11 +31,5 @@ def write(finding: EditFinding, suite: Path, table: Mapping[str, Target], folder
             (alone / path.name).write_bytes(path.read_bytes())
     (made / "edit.diff").write_text(finding.edit.difference + "\n", "utf-8")
     (made / "issue.toml").write_text(fuzzed.draft(finding), "utf-8")
-    try:
-        (made / "alone.py").write_text(
-            script(finding.record, suite, table, "alone.py"), "utf-8", "replace"
-        )
-    except UsageError as error:
-        # The module cannot be flattened; the suite beside it shows the same.
-        (made / "alone.txt").write_text(f"{error}\n", "utf-8", "replace")
+    fuzzed.write_script(made, finding.record, suite, table)
     return made

@@ -70,19 +70,29 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         ("lanes", lanes),
         ("kernels", kernels),
         ("outcome", cause.outcome),
-        ("fingerprint", _SPECIAL.sub(r"\\\1", bare[0].fingerprint)),
+        ("fingerprint", pattern(bare[0].fingerprint)),
         ("links", [link]),
         ("fixed_in", fixed),
         ("shim", shim),
     ]
     lines = [] if proof else ["# No case of it fails on all of these releases, so none proves it."]
-    lines += ["[[issue]]", *(f"{field} = {_toml(value)}" for field, value in fields if value)]
+    lines += entry(fields)
     if len(proof) == 1:
         lines.append(f"case = {{ {_inline(proof[0])} }}")
     elif proof:
         lines += ["case = [", *(f"    {{ {_inline(case)} }}," for case in proof), "]"]
     checked = day(view.run.started) or _toml(DAY)
     return "\n".join([*lines, f"checked = {checked}"]) + "\n"
+
+
+def entry(fields: Iterable[tuple[str, object]]) -> list[str]:
+    """The lines of an `[[issue]]`, without those that are empty."""
+    return ["[[issue]]", *(f"{field} = {_toml(value)}" for field, value in fields if value)]
+
+
+def pattern(text: str) -> str:
+    """A regular expression that matches the text."""
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def _id(cause: Cause, ids: set[str]) -> str:
