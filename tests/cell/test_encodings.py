@@ -45,17 +45,26 @@ def test_what_was_learned_is_read_as_nvdisasm_says_it(cubins, tmp_path):
         assert known.read(cubin) is None or cubin is not cubins[0]
         known.learn(cubin, nvdisasm_says(cubin))
     # Another process, which has the file alone.
-    later = encodings.Encodings(tmp_path / "known")
+    later, wide = encodings.Encodings(tmp_path / "known"), []
     for cubin in cubins:
         instructions, labels = nvdisasm_says(cubin)
         read, places = later.read(cubin)
         assert [(one.name, one.line, one.stall, one.waits) for one in read] == [
             (one.name, one.line, one.stall, one.waits) for one in instructions
         ]
+        # How wide an access is says how many wavefronts it takes.
+        accesses = [
+            (one.op, two.op)
+            for one, two in zip(read, instructions)
+            if two.name in ("LDG", "STG", "LDS", "STS")
+        ]
+        assert accesses and all(one == two for one, two in accesses)
+        wide += [two for _, two in accesses if two.endswith((".64", ".128"))]
         branches = [(one, two) for one, two in zip(read, instructions) if two.name == "BRA"]
         assert len(branches) > (cubin is cubins[1])
         assert all(places[one.target] == labels[two.target] for one, two in branches)
         assert len({one.line for one in read}) > 3
+    assert wide
 
 
 def test_nvdisasm_is_asked_once(cubins, tmp_path, monkeypatch):

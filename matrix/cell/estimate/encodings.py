@@ -28,8 +28,12 @@ _MODIFIED = (
     "HGMMA",
     "IGMMA",
     "QGMMA",
+    "LDG",
     "LDL",
+    "LDS",
+    "STG",
     "STL",
+    "STS",
     "SYNCS",
     "BRA",
 )
