@@ -1,4 +1,4 @@
-"""The new cases that a GPU is to time, and which of its times count."""
+"""The new cases that a GPU timed, and which of its times count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""New cases of the suite's kernels: their times on a GPU, and the predictions, as a table. No GPU has timed them yet.
+"""New cases of the suite's kernels: their times on a GPU, and the predictions, as a table.
 
     python tests/proofs/kept_back.py suite DIR                      # writes the cases as suites: DIR/small and DIR/real
     PYTHON tests/proofs/kept_back.py time DIR OUT --part 1/4        # on a GPU, with a release's Python

@@ -132,15 +132,19 @@ def table(found: Sequence[Pair], titles: Mapping[str, str] = SETS) -> list[tuple
     return [*rows, ("all", *map(str, counts(found)))]
 
 
-def of_file(path: Path) -> tuple[list[Pair], dict[str, str]]:
-    """Pairs of releases that were predicted when they were timed, and the titles of their sets."""
+def of_file(path: Path, column: str = "predicted") -> tuple[list[Pair], dict[str, str]]:
+    """Pairs of releases that were predicted when they were timed, and the titles of their sets.
+
+    Args:
+        column: "corrected" for the predictions after what these pairs showed was corrected.
+    """
     lines = (line for line in path.read_text("utf-8").splitlines() if not line.startswith("#"))
     made = []
     for row in csv.DictReader(lines):
         of = f"{row.get('set') or 'suite'}, {row['before']} > {row['after']}"
         measured = float(row["us_after"]) / float(row["us_before"])
         name = f"{row['kernel']}/{row['case']}, {row['before']} > {row['after']}"
-        made.append(Pair(of, name, measured, float(row["predicted"]), ()))
+        made.append(Pair(of, name, measured, float(row[column]), ()))
     return made, {pair.of: pair.of for pair in made}
 
 
@@ -255,6 +259,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--timings", type=Path, metavar="TIMINGS")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--pairs", type=Path, metavar="CSV")
+    parser.add_argument("--column", default="predicted", help="of CSV: predicted, or corrected")
     options = parser.parse_args(argv)
     if options.estimate:
         times = timed(options.timings) if options.timings else kept()
@@ -262,7 +267,9 @@ def main(argv: Sequence[str]) -> int:
         KEPT.write_text(
             json.dumps(rows, separators=(",", ":")).replace('{"set"', '\n{"set"') + "\n"
         )
-    found, titles = of_file(options.pairs) if options.pairs else (list(pairs(kept())), SETS)
+    found, titles = (
+        of_file(options.pairs, options.column) if options.pairs else (list(pairs(kept())), SETS)
+    )
     for row in table(found, titles):
         print(f"{row[0]:<36}" + "".join(f"{cell:>12}" for cell in row[1:]))
     if options.misses:
