@@ -11,7 +11,7 @@ import pytest
 
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.kinds.suite import plan as suite_plan
-from crosswarp.matrix.errors import ConfigError, UsageError
+from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_USAGE, ConfigError, UsageError
 from crosswarp.matrix.results.store import Environment, Store
 from crosswarp.matrix.running import jobs
 from crosswarp.matrix.running.merge import (
@@ -22,8 +22,10 @@ from crosswarp.matrix.running.merge import (
     _runs_taken,
     merge,
 )
+from crosswarp.matrix.running.plan import Work
 from crosswarp.matrix.running.revision import revision
 
+NOTHING_RAN = Work.NOTHING_RAN
 COLUMNS = ("triton-3.1.0", "triton-3.2.0")
 CASES = {"softmax": "abcdefg", "chunk": "abc"}
 SHARDS = [(number, 3) for number in (1, 2, 3)]
@@ -423,3 +425,102 @@ def test_the_keys_of_a_column_are_those_on_which_its_shards_agree():
     both = {(1, 2): first, (2, 2): second}
     assert _keys({"c": both}) == {"c": {("a",): "1"}}
     assert _keys({"c": {(1, 2): first}}) == {}
+
+
+@pytest.fixture
+def halves(tmp_path, make_record):
+    """`halves({}, {...})`: stores of shard 1 and 2 of 2 by hand, each with what differs in it."""
+
+    def make(*changes):
+        paths = []
+        for number, change in enumerate(changes, 1):
+            cells = [make_record(case=f"c{number}", target=("sm_90", "gfx942")[number - 1])]
+            values = {
+                "status": "finished",
+                "code": 0,
+                "planned": 1,
+                "cells": cells,
+                "days": (number, number),
+                **change,
+            }
+            about = {
+                "columns": ["triton-3.2.0"],
+                "targets": ["gfx942", "sm_90"],
+                "lanes": ["compile"],
+                "modes": ["bare"],
+                "suite": "/one/mine",
+                "shard": [number, 2],
+                **values.get("plan", {}),
+            }
+            path = tmp_path / f"half{number}-{len(changes)}.db"
+            with Store(path) as store:
+                started, finished = (
+                    day and f"2026-01-0{day}T00:00:00+00:00" for day in values["days"]
+                )
+                run = store.begin(["run"], about, started)
+                store.session(
+                    run, "triton-3.2.0", "compile", {"triton": "3.2.0"}, values["planned"]
+                )
+                store.cells(run, values["cells"])
+                if finished:
+                    store.finish(run, values["status"], values["code"], finished)
+            paths.append(path)
+        return paths
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "status", "code", "problems"),
+    [
+        ({}, {}, "finished", 0, []),
+        ({"days": (2, 4)}, {"days": (1, 3)}, "finished", 0, []),
+        ({}, {"status": "cancelled"}, "incomplete", 1, ["a part of this run is not whole (cancelled)"]),
+        ({"code": EXIT_ENVIRONMENT}, {}, "finished", EXIT_ENVIRONMENT, []),
+        ({}, {"code": EXIT_ENVIRONMENT}, "finished", EXIT_ENVIRONMENT, []),
+        ({"planned": 0, "cells": []}, {"planned": 0, "cells": []}, "finished", EXIT_USAGE, [NOTHING_RAN]),
+        ({}, {"planned": 3}, "finished", 1, ["2 of 4 planned cases have no result in the compile lane"]),
+        ({"plan": {"suite": "/two/mine"}}, {}, "finished", 0, []),
+        ({"plan": {"commit": "abc"}}, {}, "finished", 0, []),
+        ({}, None, "incomplete", 1, ["triton-3.2.0: shard 2 of 2 is missing"]),
+    ],
+)  # fmt: skip
+def test_two_halves_are_one_run(halves, into, first, second, status, code, problems):
+    paths = halves(*(half for half in (first, second) if half is not None))
+    for order in (paths, paths[::-1]):
+        merge(order, into)
+    with Store(into) as store:
+        older, run = store.runs()[1], store.runs()[0]
+        assert (run.status, run.exit_code) == (older.status, older.exit_code) == (status, code)
+        said = [note.text for note in store.notes(run.id)]
+        assert len(said) == len(problems) and all(
+            part in text for part, text in zip(problems, said)
+        )
+        cells = [cell.case for cell in store.records(run.id)]
+        assert cells == sorted(cells, reverse=True)
+        if second is not None and not second.get("status"):
+            days = [
+                half.get("days", (number, number)) for number, half in ((1, first), (2, second))
+            ]
+            assert run.started == f"2026-01-0{min(day for day, _ in days)}T00:00:00+00:00"
+            assert run.finished == f"2026-01-0{max(day for _, day in days)}T00:00:00+00:00"
+        assert "shard" not in run.plan and run.plan.get("commit") == first.get("plan", {}).get(
+            "commit"
+        )
+
+
+@pytest.mark.parametrize(
+    ("plan", "what"),
+    [
+        ({"suite": "/one/other"}, "suite"), ({"modes": ["bare", "shimmed"]}, "modes"),
+        ({"lanes": ["emulate"]}, "lanes"),
+    ],
+)  # fmt: skip
+def test_halves_of_other_selections(halves, into, plan, what):
+    with pytest.raises(UsageError, match=f"are not parts of one run: {what} is"):
+        merge(halves({}, {"plan": plan}), into)
+
+
+def test_halves_of_two_commits(halves, into):
+    with pytest.raises(UsageError, match="commit is abc in one and def in the other"):
+        merge(halves({"plan": {"commit": "abc"}}, {"plan": {"commit": "def"}}), into)
