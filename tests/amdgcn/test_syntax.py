@@ -1,5 +1,6 @@
 """Reading assembly text: operands, modifiers, blocks, metadata; and what is refused by its name."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,60 @@ def test_what_is_not_known_is_refused_by_its_name(line, opcode, why):
         amdgcn.load(text_of(line))
     assert raised.value.opcode == opcode and raised.value.line == 4
     assert why in str(raised.value) and "device" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "target, line, why",
+    [
+        ("gfx950", "v_dot2_bf16_bf16 v0, v1, v2, v3 op_sel:[1,0,0,0]", "op_sel of a pair"),
+        ("gfx950", "v_dot2_bf16_bf16 v0, v1, v2, v3 op_sel:[0,1,0,0]", "op_sel of a pair"),
+        ("gfx942", "s_and_saveexec_b32 s0, s1", "another width"),
+        ("gfx1100", "s_and_saveexec_b64 s[0:1], s[2:3]", "another width"),
+        ("gfx942", "v_permlane64_b32 v0, v1", "a wave of 64"),
+        ("gfx1200", "s_wait_dscnt vmcnt", "without one number"),
+        ("gfx1100", "v_pk_add_u16 v0, v1, v2 neg_lo:[1,0]", "negated source"),
+        ("gfx1100", "v_pk_add_u16 v0, v1, v2 neg_hi:[0,1]", "negated source"),
+        ("gfx942", "v_mfma_f32_16x16x16_f7 a[0:3], v[0:1], v[2:3], a[0:3]", "f7"),
+        ("gfx942", "v_mfma_f32_32x32x4_2b_f16 a[0:31], v[0:1], v[2:3], a[0:31]", "2 blocks of 32 x 32"),
+        ("gfx942", "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]", "this form"),
+        ("gfx1100", "v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]", "16-bit accumulators"),
+        ("gfx1100", "v_wmma_f32_16x16x16_f7 v[0:7], v[8:15], v[16:23], v[0:7]", "items of f7"),
+        ("gfx942", "buffer_load_dword v0, v1, s[0:1], 0 offen", "the descriptor s[0:1]"),
+        ("gfx942", "buffer_load_dword v0, v1, v[0:3], 0 offen", "the descriptor v[0:3]"),
+        ("gfx942", "s_load_dwordx2 s0, s[2:3], 0x0", "the destination s0"),
+        ("gfx942", "s_load_dword v0, s[2:3], 0x0", "the destination v0"),
+        ("gfx1200", "s_barrier_signal 1", "not the workgroup's"),
+        ("gfx1100", "s_sendmsg sendmsg(MSG_INTERRUPT)", "this message"),
+        ("gfx942", "s_getreg_b32 s0, hwreg(HW_REG_MODE)", "this register"),
+    ],
+)  # fmt: skip
+def test_forms_that_are_not_known_are_refused(target, line, why):
+    with pytest.raises(amdgcn.Unsupported, match=re.escape(why)) as raised:
+        amdgcn.load(text_of(line, target))
+    assert raised.value.opcode == line.split()[0]
+
+
+@pytest.mark.parametrize(
+    "name, reads, writes",
+    [
+        ("s_add_u32", False, True), ("s_addc_u32", True, True), ("s_subb_u32", True, True), ("s_and_b64", False, True),
+        ("s_cmp_eq_u32", False, True), ("s_mov_b32", False, False), ("s_mul_i32", False, False),
+        ("s_cselect_b32", True, False), ("s_cmov_b32", True, False), ("s_cbranch_scc0", True, False),
+        ("s_cbranch_vccz", False, False), ("s_load_dword", False, False), ("v_add_u32", False, False),
+        ("ds_read_b32", False, False),
+    ],
+)  # fmt: skip
+def test_what_an_instruction_does_to_scc(name, reads, writes):
+    assert (names.reads_scc(name), names.writes_scc(name)) == (reads, writes)
+
+
+@pytest.mark.parametrize(
+    "name, base",
+    [("v_add_f32_e32", "v_add_f32"), ("v_add_f32_e64_dpp", "v_add_f32"), ("v_add_nc_u32_e64", "v_add_u32"),
+     ("v_mov_b32_sdwa", "v_mov_b32"), ("v_add_f32", "v_add_f32")],
+)  # fmt: skip
+def test_the_name_without_its_encoding(name, base):
+    assert names.base(name) == base
 
 
 def test_modes_that_instructions_do_not_follow_are_refused():

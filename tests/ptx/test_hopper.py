@@ -554,6 +554,31 @@ class TestMissingWaits:
         assert "try_wait" in caught.value.place
 
 
+@pytest.mark.parametrize(
+    "rank, strides, sizes, corners",
+    [
+        (0, 0, 0, None), (6, 5, 6, None), (2, 0, 2, None), (2, 2, 2, None), (2, 1, 1, None), (2, 1, 3, None),
+        (4, 3, 4, ((0, 0), (0, 0))), (4, 2, 2, ((0, 0), (0, 0))),
+    ],
+)  # fmt: skip
+def test_the_sizes_of_a_tensor_map(rank, strides, sizes, corners):
+    form = (0, "f16", (4,) * rank, (64,) * strides, (2,) * sizes)
+    with pytest.raises(ValueError, match=f"a tensor of rank {rank} takes"):
+        ptx.tensor_map(*form, corners=corners)
+
+
+@pytest.mark.parametrize("rank, corners", [(1, None), (5, None), (4, ((0, 0), (0, 0)))])
+def test_tensor_maps_that_can_be(rank, corners):
+    sizes = rank if corners is None else 2
+    assert ptx.tensor_map(0, "f16", (4,) * rank, (64,) * (rank - 1), (2,) * sizes, corners=corners)
+
+
+@pytest.mark.parametrize("element, swizzle", [("f8", 0), ("f16", 16), ("", 0)])
+def test_no_tensor_map_of_an_unknown_kind(element, swizzle):
+    with pytest.raises(ValueError, match=f"no tensor map of {element} with swizzle {swizzle}"):
+        ptx.tensor_map(0, element, (4,), (), (2,), swizzle=swizzle)
+
+
 def test_a_tensor_map_that_cannot_be_is_refused():
     with pytest.raises(ValueError, match="rank of|tensor of rank"):
         ptx.tensor_map(0, "f16", (4, 4), (), (2, 2))
