@@ -1,5 +1,6 @@
 """A shim never breaks its host, and several hosts in one process do not break each other; on a Triton made of files."""
 
+import functools
 import subprocess
 import sys
 import textwrap
@@ -361,3 +362,91 @@ def test_who_lies_on_top_is_told():
     assert not covered_by_others([below, above])
     Owner.value = "theirs"
     assert covered_by_others([below, above])
+
+
+def test_what_lies_under_another_patch_is_put_back_once_that_is_gone():
+    class Owner:
+        first = second = "own"
+
+    below, above = Patches(), Patches()
+    below.set(Owner, "first", "ours")
+    below.set(Owner, "second", "ours")
+    above.set(Owner, "first", "above first")
+    above.set(Owner, "second", "above second")
+    below.undo()
+    assert (Owner.first, Owner.second) == ("above first", "above second")
+    assert [name for _, name, _ in below.replaced()] == ["first", "second"]
+    above.undo()
+    assert (Owner.first, Owner.second) == ("ours", "ours")
+    below.undo()
+    assert (Owner.first, Owner.second) == ("own", "own")
+    assert not list(below.replaced())
+
+
+def test_a_stage_that_is_interrupted_puts_back_its_part_alone():
+    class Owner:
+        first = second = third = "own"
+
+    def stage(error):
+        patches.set(Owner, "second", "ours")
+        raise error
+
+    failures = []
+    patches = Patches(failures.append)
+    patches.set(Owner, "first", "ours")
+    with pytest.raises(KeyboardInterrupt):
+        patches.attempt(stage, KeyboardInterrupt())
+    assert (Owner.first, Owner.second, failures) == ("ours", "own", [])
+    error = ValueError("x")
+    assert patches.attempt(stage, error) is False
+    assert (Owner.first, Owner.second, failures) == ("own", "own", [error])
+    assert patches.attempt(patches.set, Owner, "third", "ours") is True and Owner.third == "ours"
+    assert patches.ask(len, 7, "abc") == 3 and patches.ask(len, 7, 3) == 7
+    assert Owner.third == "own" and len(failures) == 2
+    # Without a handler the caller gets it.
+    patches = Patches()
+    with pytest.raises(ValueError):
+        patches.attempt(stage, ValueError())
+    assert Owner.second == "own"
+
+
+def _ours(more=""):
+    """A function as of this library."""
+    scope = {"__name__": "crosswarp.compat.somewhere"}
+    exec(f"def ours(a{more}): return a", scope)
+    return scope["ours"]
+
+
+def _theirs(a, *, b=1):
+    return a
+
+
+@pytest.mark.parametrize(
+    ("more", "before", "like"),
+    [
+        ("", _theirs, True), (", b", _theirs, True), (", *, b=2", _theirs, True), (", b, c", _theirs, False),
+        (", *, b=1, c=1", _theirs, False), (", b, *, c=1", _theirs, False), (", *args, **more", _theirs, True),
+        (", b, c", functools.lru_cache(_theirs), False), ("", functools.lru_cache(_theirs), True),
+        ("", object(), False), (", b, c", len, True),
+    ],
+)  # fmt: skip
+def test_a_function_in_place_of_another_looks_like_it(more, before, like):
+    class Owner:
+        value = staticmethod(before) if callable(before) else before
+
+    ours = _ours(more)
+    Patches().set(Owner, "value", staticmethod(ours))
+    assert (ours.__name__ == getattr(before, "__name__", "")) is like
+    cached = hasattr(before, "cache_clear")
+    assert (getattr(ours, "cache_clear", None) == getattr(before, "cache_clear", 1)) is cached
+
+
+def test_a_function_of_somebody_else_stays_as_it_is():
+    class Owner:
+        value = staticmethod(_theirs)
+
+    def other(a):
+        return a
+
+    Patches().set(Owner, "value", staticmethod(other))
+    assert other.__name__ == "other"
