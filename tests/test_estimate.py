@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 
 from crosswarp.matrix.cell import estimate
-from crosswarp.matrix.cell.estimate import flow, machine_code
+from crosswarp.matrix.cell.estimate import chips, flow, launch, machine_code, opcodes, warp
 from crosswarp.matrix.cell.estimate.opcodes import anchor_of_machine, anchor_of_ptx, kind_of
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
 from crosswarp.matrix.facts import targets
@@ -226,3 +227,249 @@ def test_a_cubin_that_is_none(monkeypatch, tmp_path):
     monkeypatch.setattr(machine_code, "nvdisasm", lambda: str(broken))
     with pytest.raises(estimate.NotDisassembled, match="exits 3: no cubin"):
         estimate.blocks_of_cubin(b"")
+
+
+RATES = chips.Rates(
+    ghz=1.0, dram=1e12, l2=3.2e12, l2_size=1000.0, l1_size=100_000.0,
+    lanes={"fp32": 32, "int": 16, "imad": 16, "half": 32, "mufu": 4, "conv": 16, "fp64": 8}, mma=256.0, wgmma=1024.0,
+    to_l1=30.0, to_shared=20.0, to_l2=200.0, to_dram=400.0, atomic=300.0, tma=500.0,
+)  # fmt: skip
+CHIP = chips.Chip("made up", RATES, 100, 65_536, 64, 32, 200_000)
+
+
+def instruction(text):
+    return code(text, "EXIT")[0].instructions[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "far"),
+    [
+        ("LDG.E R2, [R4]", 200, 400), ("LD.E R2, [R4]", 200, 400), ("LDGSTS.E [R3], [R4]", 200, 400),
+        ("ATOMG.E.ADD R1, [R2]", 300, 300), ("RED.E.ADD [R2], R1", 300, 300), ("LDL R2, [R1]", 30, 30),
+        ("LDS R2, [R1]", 20, 20), ("LDSM R2, [R1]", 20, 20), ("ATOMS.ADD R2, [R1]", 20, 20), ("STG [R2], R1", 12, 12),
+        ("STS [R2], R1", 12, 12), ("R2UR UR4, R1", 12, 12), ("MUFU.EX2 R1, R2", 23, 23), ("SHFL.BFLY R1, R2", 24, 24),
+        ("S2R R0, SR_TID.X", 40, 40), ("LDC R1, c[0x0]", 40, 40), ("F2I R1, R2", 20, 20), ("POPC R1, R2", 20, 20),
+        ("DFMA R1, R2, R3, R4", 16, 16), ("HMMA.16816.F32 R4, R2, R3, R4", 33, 33), ("IMMA.16832 R4, R2", 33, 33),
+        ("FFMA R1, R2, R3, R4", 14, 14), ("HGMMA.64x64x16.F32 R4", 14, 14),
+    ],
+)  # fmt: skip
+def test_when_a_result_is_there(text, near, far):
+    made = instruction(text)
+    assert [opcodes.latency(made, CHIP, cold) for cold in (False, True)] == [near, far]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "cycles"),
+    [
+        ("FFMA R1, R2, R3, R4", "fp32", 1), ("IADD3 R1, R2, R3", "int", 2), ("UIADD3 UR1, UR2, UR3", "int", 1),
+        ("IMAD R1, R2, R3, R4", "imad", 2), ("UIMAD UR1, UR2, UR3, UR4", "imad", 2), ("MUFU.EX2 R1, R2", "mufu", 8),
+        ("F2F R1, R2", "conv", 2), ("DADD R1, R2, R3", "fp64", 4), ("HADD2 R1, R2, R3", "half", 1),
+        ("LDS R1, [R2]", "lsu", 1), ("MOV R1, R2", "other", 1), ("@!PT FFMA R1, R2, R3, R4", "other", 1),
+    ],
+)  # fmt: skip
+def test_how_long_a_pipe_is_taken(text, kind, cycles):
+    made = instruction(text)
+    assert kind_of(made) == kind and opcodes.issue_cycles(made, kind, RATES) == cycles
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "cycles"),
+    [
+        ("HMMA.16816.F32", "mma", 8), ("HMMA.1688.F32", "mma", 4), ("HMMA.1688.F32.TF32", "mma", 8),
+        ("HMMA.884.F16", "mma", 1), ("HMMA.99", "mma", 8), ("IMMA.16832.S8", "mma", 8), ("IMMA.8816.S8", "mma", 2),
+        ("QMMA.16832.F32", "mma", 8), ("HGMMA.64x64x16.F32", "wgmma", 64), ("HGMMA.64x128x16", "wgmma", 128),
+        ("HGMMA.64x64x8.F32.TF32", "wgmma", 64), ("IGMMA.64x64x32", "wgmma", 64), ("QGMMA.64x64x32", "wgmma", 64),
+        ("HGMMA", "wgmma", 64), ("HGMMA.F32", "wgmma", 64),
+    ],
+)  # fmt: skip
+def test_how_long_a_tensor_core_is_taken(op, kind, cycles):
+    made = instruction(f"{op} R4, R2")
+    assert opcodes.product_cycles(made, kind, RATES) == cycles
+    older = RATES._replace(wgmma=0.0, mma=512.0)
+    assert opcodes.product_cycles(made, kind, older) == cycles / 2
+
+
+HGMMA = "HGMMA.64x64x16.F32 R24, gdesc[UR4], R24, gsb0"
+FIRST = "FADD R3, R2, R2"
+# Instructions of a warp -> its clock at the end, and what it waited for.
+WARPS = [
+    ((row("MOV R1, R2", stall=3), row("NOP", stall=0)), 4, {}),
+    ((row("LDG.E R2, [R4]", write=0), row(FIRST, waits=1)), 201, {"global loads": 199}),
+    ((row("LDG.E R2, [R4]", write=0, stall=15), row(FIRST, waits=2)), 16, {}),
+    ((row("LDS R2, [R4]", write=5), row(FIRST, waits=1 << 5)), 21, {"shared loads": 19}),
+    ((row("LDS R2, [R4]", write=5, stall=15), row("NOP", stall=15), row(FIRST, waits=1 << 5)), 31, {}),
+    ((row("STG.E [R4], R2", read=1), row(FIRST, waits=2)), 14, {"operands of global stores": 12}),
+    ((row("STS [R4], R2", write=2, read=1), row(FIRST, waits=4)), 13, {"shared stores": 11}),
+    ((row("LDL R2, [R4]", write=0), row(FIRST, waits=1)), 31, {"local loads": 29}),
+    ((row("MUFU.EX2 R1, R2"), row("MUFU.EX2 R1, R2", write=0), row(FIRST, waits=1)), 32, {"MUFU": 22}),
+    ((row("FFMA R1, R2, R3, R4"), row("MUFU.EX2 R1, R2"), row("FFMA R1, R2, R3, R4")), 3, {}),
+    # Two products: the second begins when the tensor core is free, and four cycles before is soon enough to issue it.
+    ((row("HMMA.16816.F32 R4, R2, R3, R4"), row("HMMA.16816.F32 R4, R2, R3, R4", write=0), row(FIRST, waits=1)), 42,
+     {"mma": 36}),
+    ((row(HGMMA), row("WARPGROUP.DEPBAR.LE gsb0, 0x0"), row("NOP")), 90, {"wgmma": 87}),
+    ((row(HGMMA), row(HGMMA), row("WARPGROUP.DEPBAR.LE gsb0, 0x1")), 89, {"wgmma": 86}),
+    ((row(HGMMA), row(HGMMA), row("WARPGROUP.DEPBAR.LE gsb0, 0x0")), 153, {"wgmma": 150}),
+    ((row(HGMMA), row("WARPGROUP.DEPBAR.LE gsb0, 0x0"), row("WARPGROUP.DEPBAR.LE gsb0, 0x0")), 90, {"wgmma": 87}),
+    ((row(HGMMA), row("WARPGROUP.ARRIVE")), 2, {}),
+    ((row(HGMMA.replace(", gsb0", "")), row("WARPGROUP.DEPBAR.LE gsb0, 0x0")), 2, {}),
+    ((row("LDGSTS.E [R3], [R4]"), row("LDGDEPBAR"), row("DEPBAR.LE SB0, 0x0")), 201, {"cp.async": 198}),
+    ((row("LDGSTS.E [R3], [R4]"), row("LDGDEPBAR"), row("DEPBAR.LE SB0, 0x1")), 3, {}),
+    ((row("LDGSTS.E [R3], [R4]"), row("LDGDEPBAR"), row("DEPBAR.LE SB5, 0x0")), 3, {}),
+    ((row("LDGSTS.E [R3], [R4]"), row("DEPBAR.LE SB0, 0x0")), 2, {}),
+    ((row("BAR.SYNC 0x0"), row("NOP")), 26, {"barriers": 24}),
+    ((row("UTMALDG.2D [UR8]"), row("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2]")), 501, {"TMA": 499}),
+    ((row("UBLKCP [UR8]"), row("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2]"),
+      row("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2]")), 502, {"TMA": 499}),
+    ((row("UTMALDG.2D [UR8]"), row("SYNCS.ARRIVE [R2]")), 2, {}),
+    ((row("SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2]"),), 1, {}),
+    ((row("FENCE.VIEW.ASYNC"), row("MEMBAR.SC.GPU")), 26, {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rows", "clock", "waits"), WARPS)
+def test_a_warp_by_hand(rows, clock, waits):
+    (block,) = code(5, *rows, row("EXIT"))
+    del block.instructions[-1]
+    ran = warp.Warp(CHIP, {}, False, False)
+    ran.run(block)
+    assert (ran.clock, dict(ran.waits)) == (
+        clock,
+        {(what, 5): cycles for what, cycles in waits.items()},
+    )
+
+
+def test_a_warp_whose_memory_is_far():
+    (block,) = code(row("LDL R2, [R4]", write=0), row(FIRST, waits=1), "EXIT")
+    for far, clock in ((False, 32), (True, 202)):
+        ran = warp.Warp(CHIP, {}, False, far)
+        ran.run(block)
+        assert ran.clock == clock
+
+
+def test_a_queue_of_loads():
+    """A load of 10 wavefronts takes their unit as long, and a warp runs 16 cycles ahead of it."""
+    (block,) = code(*["LDS R2, [R4]"] * 4, "EXIT")
+    ways = {id(made): 10.0 for made in block.instructions[:4]}
+    ran = warp.Warp(CHIP, ways, False, False)
+    clocks = []
+    for made in block.instructions[:4]:
+        ran._run(made)
+        clocks.append(ran.clock)
+    assert clocks == [1, 2, 5, 15]
+
+
+def test_the_units_of_a_block():
+    rows = ["FFMA R1, R2, R3, R4"] * 2 + ["IMAD R1, R2, R3, R4", "IADD3 R1, R2, R3", "LDL R1, [R2]", "STL [R1], R2",
+            "LDS R1, [R2]", "HMMA.16816.F32 R4, R2", "HGMMA.64x64x16.F32 R4", "MUFU.EX2 R1, R2", "EXIT"]  # fmt: skip
+    (block,) = blocks = code(*rows)
+    ways = {id(made): 4.0 for made in block.instructions if made.name == "LDS"}
+    units, local, instructions = launch._units(blocks, np.array([2.0]), ways, 8, CHIP)
+    assert (local, instructions) == (32, 22)
+    assert units == {
+        "issue": 44, "fma": 12, "int": 8, "half": 0, "mufu": 32, "conv": 0, "fp64": 0, "mma": 32, "wgmma": 256,
+        "lsu": (2 + 2 + 8) * 8,
+    }  # fmt: skip
+    more = code(*["IMAD R1, R2, R3, R4"] * 8, "FFMA R1, R2, R3, R4", "EXIT")
+    assert launch._units(more, np.array([1.0]), {}, 4, CHIP)[0]["fma"] == 16
+
+
+@pytest.mark.parametrize(
+    ("l2", "moved", "cycles", "dram"),
+    [
+        # 4 sectors of 32 bytes by each of 2 blocks: 128 bytes at 32 a cycle, and at no more than 64.
+        (3.2e12, 500, 4.0, 0.0), (64e12, 500, 2.0, 0.0),
+        # From DRAM, at 10 bytes a cycle of a multiprocessor: all, or no more than the tensors have.
+        (3.2e12, 1e6, 4.0, 12.8), (3.2e12, 8000, 4.0, 8.0),
+    ],
+)  # fmt: skip
+def test_the_memory_of_a_block(l2, moved, cycles, dram):
+    blocks = code(5, row("LDG.E R2, [R4]", write=0), row("EXIT", waits=1))
+    loads = counted(
+        (8, ("ld.global.b32", 5)),
+        memory=[("load", "global", 5, 8, 4, (8, 8, 8)), ("load", "shared", 5, 8, 4, (9, 9, 9))],
+    )
+    launched_once = launched(executed=2, programs=100, moved=moved)
+    found = estimate.estimated(
+        blocks, loads, launched_once, CHIP._replace(rates=RATES._replace(l2=l2))
+    )
+    assert (found["units"]["l2"], found["dram"], found["cold"]) == (cycles, dram, moved > 1000)
+    assert (found["resident"], found["together"], found["waves"]) == (16, 1, 1.0)
+    assert found["waits"] == {"global loads": ((400 if moved > 1000 else 200) - 1, 5)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "resident"),
+    [
+        ({}, 16), ({"registers": 33}, 12), ({"registers": 40}, 12), ({"registers": 41}, 10), ({"num_warps": 8}, 8),
+        ({"registers": 0}, 16), ({"num_warps": 1}, 32), ({"shared": 99_000}, 1), ({"shared": 98_976}, 2),
+        ({"shared": 300_000}, 1), ({"registers": 255, "num_warps": 16}, 1),
+    ],
+)  # fmt: skip
+def test_how_many_blocks_fit(changes, resident):
+    assert launch._resident(launched(**changes), CHIP) == resident
+
+
+def test_the_longest_waits_come_first():
+    waits = {("a", 1): 5.0, ("a", 2): 7.0, ("b", 3): 11.0, ("c", 4): 0.5, ("d", 5): 40.0}
+    made = launch._longest(waits)
+    assert list(made.items()) == [("d", (40.0, 5)), ("a", (12.0, 2)), ("b", (11.0, 3))]
+    many = {(str(number), 1): number + 1.0 for number in range(12)}
+    assert list(launch._longest(many)) == [str(number) for number in range(11, 1, -1)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "following"),
+    [
+        (["@P0 BRA `(.L_x_1)", "NOP", ".L_x_1:", "EXIT"], [[2, 1], [2], [-1]]),
+        (["BRA `(.L_x_1)", "NOP", ".L_x_1:", "EXIT"], [[2], [2], [-1]]),
+        (["BRA.DIV UR4, `(.L_x_1)", "NOP", ".L_x_1:", "EXIT"], [[2, 1], [2], [-1]]),
+        (["BRA.U UP0, `(.L_x_1)", "NOP", ".L_x_1:", "EXIT"], [[2, 1], [2], [-1]]),
+        (["BRA `(.L_gone)", "EXIT"], [[], [-1]]), (["@P0 EXIT", "NOP", "EXIT"], [[-1, 1], [-1]]),
+        (["CALL.REL.NOINC `(.L_x_1)", "EXIT", ".L_x_1:", "NOP", "RET.REL.NODEC R20 `(kernel)"], [[2], [-1], [1]]),
+        (["CALL.REL.NOINC `(.L_gone)", "EXIT"], [[1], [-1]]), (["RET.REL.NODEC R20 `(kernel)"], [[-1]]),
+        (["NOP", ".L_x_1:", "NOP", "@P0 BRA `(.L_x_1)", "EXIT"], [[1], [1, 2], [-1]]),
+    ],
+)  # fmt: skip
+def test_the_blocks_that_may_follow(rows, following):
+    assert [block.next for block in code(*rows)] == following
+
+
+def test_the_largest_function_is_the_kernel():
+    head = "//--------------------- .text.{} ----"
+    small, large = [row("NOP"), row("EXIT")], [row("MOV R1, R2"), row("NOP", stall=7), row("EXIT")]
+    for order in ((small, large), (large, small)):
+        text = "\n".join(
+            part for number, rows in enumerate(order) for part in (head.format(number), *rows)
+        )
+        instructions, _ = machine_code.parsed(
+            f"   /* 0x0000000000000001 */\n.L_x_9:\n{text}\n{head.format('none')}"
+        )
+        assert [made.op for made in instructions] == ["MOV", "NOP", "EXIT"] and instructions[
+            1
+        ].stall == 7
+    assert machine_code.parsed("") == ([], {})
+    assert machine_code.parsed("//------ .nv.info.kernel\n" + row("NOP")) == ([], {})
+
+
+def test_endless_code_is_not_estimated(monkeypatch):
+    monkeypatch.setattr(machine_code, "MOST_INSTRUCTIONS", 2)
+    assert code("NOP", "EXIT")
+    with pytest.raises(estimate.NotDisassembled, match="more than 2 instructions"):
+        code("NOP", "NOP", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("ptx", "anchor"),
+    [
+        ("ld.nc.b32", "ldg"), ("ld.global.nc.b32", "ldg"), ("ld.param.u64", None), ("ld.local.b32", None),
+        ("st.local.b32", None), ("st.shared.b32", "sts"), ("ld.shared::cta.b32", "lds"), ("bar.warp.sync", None),
+        ("barrier.cta.arrive", None), ("barrier.sync", "bar"), ("wgmma.fence.sync.aligned", None),
+        ("div.full.f32", "mufu"),
+        ("div.approx.ftz.f32", "mufu"), ("div.rn.f32", None), ("div.s32", None), ("rsqrt.approx.f32", "mufu"),
+        ("ldmatrix.sync.aligned", "ldsm"), ("red.global.add.f32", "atom"), ("cp.async.ca.shared.global", "ldgsts"),
+        ("cp.async.wait_all", None), ("cp.async.bulk.commit_group", None), ("cp.async.bulk.wait_group.read", None),
+        ("cp.reduce.async.bulk.global", "tma"), ("cp.async", None), ("add.f32", None),
+    ],
+)  # fmt: skip
+def test_what_ptx_is_counted_by(ptx, anchor):
+    assert anchor_of_ptx(ptx) == anchor
