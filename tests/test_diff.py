@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
 from crosswarp.matrix.results.comparison import Comparison
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.results.verdict import Verdict
-from crosswarp.reports.findings.diff import Pair, groups, is_file
+from crosswarp.reports.findings.diff import Diff, Pair, Side, diff, groups, is_file
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\u202egnp.exe | <script>alert(1)</script> `code` [a](javascript:x) \x9b31m\r\nnext"
 FORMATS = ("table", "markdown", "json")
@@ -465,3 +466,35 @@ def test_groups_are_ordered(first, second, make_record, make_issue):
         if made["issue"]:
             verdict.known.append((record, make_issue()))
     assert [group.pairs[0] for group in groups(pairs, [verdict])] == pairs[::-1]
+
+
+def test_a_side_is_cut_to_a_column(make_record):
+    records = [make_record(column=column) for column in "abc"]
+    side = Side("run 1", records, unreached=frozenset("bc"))
+    assert side.columns == ["a", "b", "c"] and side.title == "run 1"
+    for column, unreached in (("a", ""), ("b", "b")):
+        mine = side.of(column)
+        assert (mine.columns, mine.unreached) == ([column], frozenset(unreached))
+        assert mine.title == f"{column} of run 1"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "worse"),
+    [((), False), (("same",), False), (("fixed", "new"), False), (("regressed",), True), (("same", "regressed"), True)],
+)  # fmt: skip
+def test_a_diff_is_worse_where_one_cell_is(make_record, outcomes, worse):
+    pairs = [Pair(make_record(), make_record(), Comparison(outcome)) for outcome in outcomes]
+    made = Diff(Side("a", []), Side("b", []), pairs, ())
+    assert made.worse is worse and made.counts == Counter(outcomes)
+
+
+def test_the_resources_of_a_reproducer_of_either_side_do_not_count(make_record):
+    def side(name, column, registers, **more):
+        launches = [{"kernel": "_k", "num_warps": 4, "registers": registers}]
+        return Side(name, [make_record(column=column, kernel=kernel, resources={"launches": launches})
+                           for kernel in ("softmax", "small")], column=column, **more)  # fmt: skip
+
+    small = {"reproducers": frozenset({"small"})}
+    for more, other, kernels in (({}, {}, 2), (small, {}, 1), ({}, small, 1), (small, small, 1)):
+        made = diff(side("a", "c", 32, **more), side("b", "d", 200, **other), ())
+        assert made.counts == {"resource-regressed": kernels}
