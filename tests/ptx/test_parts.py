@@ -5,7 +5,15 @@ import random
 import numpy as np
 import pytest
 
-from crosswarp.matrix.cell.machines.ptx import atomics, cancels, errors, floats, integers, memory
+from crosswarp.matrix.cell.machines.ptx import (
+    atomics,
+    cancels,
+    errors,
+    floats,
+    integers,
+    memory,
+    tensor_maps,
+)
 from crosswarp.matrix.cell.machines.ptx.operands import offsets, swizzled
 from crosswarp.matrix.cell.machines.ptx.types import BY_BYTES, is_type, type_of
 from crosswarp.matrix.cell.machines.ptx.warps import Warps
@@ -516,3 +524,52 @@ def test_a_swizzle_moves_sixteen_bytes_by_the_bits_of_the_address():
         assert swizzled(address, span).tolist() == moved
     # The pattern begins at the base.
     assert swizzled(address, 128, 1).tolist()[2] == 128
+
+
+@pytest.mark.parametrize(
+    ("factors", "result"),
+    [
+        ((2.0, 3.0, 4.0), "10.0"), ((2.0, 3.0, -6.0), "0.0"), ((-2.0, 3.0, 6.0), "0.0"), ((0.0, 3.0, 0.0), "0.0"),
+        ((-0.0, 3.0, -0.0), "-0.0"), ((-0.0, 3.0, 0.0), "0.0"), ((1e-200, 1e-200, 0.0), "0.0"),
+        ((1e-200, -1e-200, 0.0), "-0.0"), ((1e200, 1e200, 1.0), "inf"), ((1e200, -1e200, 1.0), "-inf"),
+        ((1e16, 1.0, 1.0), "1e+16"), ((1e16, 1.0, 1.5), "1.0000000000000002e+16"),
+        ((0.1, 10.0, -1.0), "5.551115123125783e-17"),
+    ],
+)  # fmt: skip
+def test_a_product_and_a_sum_rounded_once(factors, result):
+    assert repr(floats._fma_exact(*factors)) == result
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, ""), ({0: 4}, ""), ({0: 5}, "rank 6 and element type 6"), ({1: 99}, "rank 1 and element type 99"),
+        ({0: 5, 1: 99}, "rank 6 and element type 99"), ({2: 1}, "interleaving"), ({3: 3}, ""), ({3: 4}, "swizzle"),
+        ({2: 1, 3: 4}, "interleaving or an unknown swizzle"),
+    ],
+)  # fmt: skip
+def test_a_tensor_map_that_the_machine_does_not_read(changes, words):
+    """By byte: rank - 1, element type, interleaving, swizzle."""
+    raw = bytearray(tensor_maps.tensor_map(0, "f16", (4,), (), (2,)))
+    for place, value in changes.items():
+        raw[place] = value
+    if not words:
+        assert tensor_maps._Map(bytes(raw)).rank == 1 + changes.get(0, 0)
+        return
+    with pytest.raises(errors.Unsupported, match=words):
+        tensor_maps._Map(bytes(raw))
+
+
+def test_windows_come_in_the_order_of_their_addresses():
+    windows = memory.Memory()
+    for address in (3000, 1000, 2000):
+        windows.add(address, 8, str(address))
+    assert [name for _, _, name in windows.windows()] == ["1000", "2000", "3000"]
+
+
+def test_a_watch_is_heard_by_what_it_sets_on_itself():
+    alone, other = Watch(), Watch()
+    heard = []
+    alone.finished = heard.append
+    several([alone, other]).finished(7)
+    assert heard == [7]
