@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.facts.issues import Issue
@@ -13,80 +15,13 @@ from crosswarp.matrix.results.record import Record
 
 from .judging import CRASH, NUMBERS, REFUSAL, RESOURCES, SLOW, Suspect
 
-# Tag of the generator, the kind in which programs with it fail, and the known issue, whose case is another kernel.
-# Where a program's columns include an affected release, a shape that the generator asks for (Builder.allowed) is not
-# made, except in one program in UNRESTRICTED.
-SHAPES = (
-    ("alias-start", NUMBERS, "triton-7200"),
-    ("loop-row-sum", NUMBERS, "triton-11836"),
-    ("loop-row-sum", CRASH, "triton-11682"),
-    ("loop-row-sum", REFUSAL, "triton-11682"),
-    ("flip-outer", REFUSAL, "triton-6853"),
-    ("dot-of-cast", CRASH, "triton-3435"),
-    ("cast-float16", CRASH, "triton-3435"),
-    ("expand", CRASH, "triton-4078"),
-    ("trans", REFUSAL, "triton-2959"),
-    ("dot-3d", CRASH, "triton-6157"),
-    ("dot-3d", REFUSAL, "triton-5620"),
-    ("dot-3d", CRASH, "triton-4796"),
-    ("scan-short", NUMBERS, "triton-5840"),
-    ("dot-int8-acc", REFUSAL, "triton-10341"),
-    ("dot-trans-cast", NUMBERS, "transposed-product"),
-    ("dot-trans-cast", CRASH, "transposed-product-crash"),
-    ("dot-int8-made", NUMBERS, "triton-3580"),
-    ("dot-made-cast", NUMBERS, "triton-3580-converted"),
-    ("dot-float8e5", NUMBERS, "triton-3580-converted"),
-    ("dot-trans", NUMBERS, "selected-operand"),
-    ("sort-float", NUMBERS, "triton-5999"),
-    ("loop-mask", NUMBERS, "ragged-mask"),
-    ("atomic-result", NUMBERS, "triton-7402"),
-    ("fetched-inside", NUMBERS, "overwritten-operand"),
-    ("argmax-reshaped", NUMBERS, "flattened-argmax"),
-    ("histogram-reduced", NUMBERS, "triton-6987"),
-    ("max-bfloat16", CRASH, "triton-2677"),
-    ("max-bfloat16", CRASH, "combined-bf16"),
-    ("max-bfloat16", REFUSAL, "triton-3220"),
-    ("trans", CRASH, "constant-transposed"),
-    ("dot-trans", CRASH, "constant-transposed"),
-    ("dot-trans", CRASH, "selected-operand-refused"),
-    ("dot-trans", REFUSAL, "selected-operand-refused"),
-    ("num-ctas", CRASH, "triton-11808"),
-    ("num-ctas", REFUSAL, "triton-11808"),
-    ("num-ctas", CRASH, "triton-9663"),
-    ("num-ctas", REFUSAL, "triton-9663"),
-    ("num-ctas", NUMBERS, "cluster-product"),
-    ("num-ctas", NUMBERS, "cluster-product-chance"),
-    ("num-ctas", NUMBERS, "cluster-operand-kept"),
-    ("num-ctas", NUMBERS, "cluster-fetched-own"),
-    ("num-ctas", NUMBERS, "cluster-narrow"),
-    ("num-ctas", CRASH, "cluster-narrow-refused"),
-    ("num-ctas", REFUSAL, "cluster-narrow-refused"),
-    ("num-ctas", CRASH, "cluster-join"),
-    ("num-ctas", REFUSAL, "cluster-join"),
-    ("num-ctas", CRASH, "cluster-trans-crash"),
-    ("num-ctas", CRASH, "cluster-trans"),
-    ("num-ctas", REFUSAL, "cluster-trans"),
-    ("num-ctas", CRASH, "cluster-product-refused"),
-    ("num-ctas", REFUSAL, "cluster-product-refused"),
-    ("num-ctas", CRASH, "cluster-product-stored"),
-    ("num-ctas", REFUSAL, "cluster-product-stored"),
-    ("num-ctas", CRASH, "cluster-product-crash"),
-    ("num-ctas", CRASH, "cluster-product-turned"),
-    ("num-ctas", REFUSAL, "cluster-product-turned"),
-    ("num-ctas", CRASH, "cluster-turned-stored"),
-    ("num-ctas", REFUSAL, "cluster-turned-stored"),
-    ("num-ctas", CRASH, "cluster-square"),
-    ("num-ctas", REFUSAL, "cluster-square"),
-    ("cluster-gather", NUMBERS, "cluster-gather"),
-    ("cluster-gather", CRASH, "cluster-gather-refused"),
-    ("cluster-gather", REFUSAL, "cluster-gather-refused"),
-    ("loop-flatten", REFUSAL, "triton-11620"),
-    ("loop-flatten", REFUSAL, "triton-11612"),
-    ("loop-flatten", CRASH, "triton-11612"),
-    ("reduce-added", CRASH, "triton-3975"),
-    ("dot-float32", CRASH, "triton-2853"),
-    ("scan-outer", NUMBERS, "triton-3017"),
-    ("compare-int8", NUMBERS, "compared-int8"),
+# Tag of the generator, kind of suspect, known issue.
+_ISSUES = tomllib.loads(Path(__file__).with_name("shapes.toml").read_text("utf-8"))
+SHAPES = tuple(
+    (tag, kind, name)
+    for name, row in _ISSUES.items()
+    for tag in row["tags"]
+    for kind in row["kinds"]
 )
 UNRESTRICTED = 8
 
