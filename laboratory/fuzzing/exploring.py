@@ -23,7 +23,7 @@ from .ran import Cell
 
 # Programs that one column of a lane runs before the next, where not all workers stay alive: starting one takes seconds.
 BATCH = 40
-# The same on one target, for spread programs: as many as share a child there.
+# The same of spread programs, for each place in which they begin.
 SPREAD_BATCH = 16
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
@@ -211,7 +211,6 @@ class Exploration:
         """Runs each column's missing cells of the share, column by column. Returns whether all of it ran."""
         for place in self.programs.places:
             began, done = time.monotonic(), 0
-            # A target after the other: those that share a child are for one.
             for target in sorted(self.targets):
                 for number, program in share.items():
                     if self.programs.spread and (place, target) != self._begins(number):

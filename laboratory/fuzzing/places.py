@@ -48,14 +48,12 @@ class Workers:
         targets: that each compiles for.
         time_limit, memory_limit_mb: of one program.
         most: workers at a time, of WORKER_MB each.
-        lost: how often one ended while it had a program.
     """
 
     targets: Mapping[str, Target]
     time_limit: float
     memory_limit_mb: int
     most: int = 2
-    lost: int = 0
     _interrupted: bool = False
     _open: dict[str, Worker] = field(default_factory=dict)
     _expected: dict[tuple[object, ...], Mapping[str, str]] = field(default_factory=dict)
@@ -71,8 +69,8 @@ class Workers:
         """Runs `program`; a worker that is lost with it is restarted for the next one.
 
         Args:
-            quick: a program that does not pass at once, in a process that others ran in, runs once more by itself. One
-                that passes is not assembled, so that its cell has no resources.
+            quick: it is not assembled, so that a cell that passes has no resources. One that does not pass at once
+                runs once more, and is assembled.
 
         Raises:
             EnvironmentFailed: no worker starts there.
@@ -99,7 +97,6 @@ class Workers:
                     return cell
             answer = worker.run(program.for_cell(), expected, target, options)
         except Lost as error:
-            self.lost += 1
             self.close(place.column)
             return Cell(place.column, target, "not-run", str(error))
         return Cell.of(place.column, target, answer, options)

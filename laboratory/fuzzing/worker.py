@@ -60,16 +60,13 @@ class Worker:
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="crosswarp-fuzz-")
         self._limit = time_limit
-        self._python = python
         folder = Path(self._folder.name)
         tables = {name: asdict(target) for name, target in targets.items()}
         spec = folder / "spec.json"
         asked = Asked(
-            expect=dict(expect),
-            targets=tables,
-            time_limit=time_limit,
-            memory_limit_mb=memory_limit_mb,
-        )
+            expect=dict(expect), records=str(folder / "records"), cache=str(folder / "cache"), targets=tables,
+            time_limit=time_limit, memory_limit_mb=memory_limit_mb,
+        )  # fmt: skip
         spec.write_text(json.dumps(asdict(asked)), "utf-8")
         self._log = folder / "log"
         # A separate folder for its temporary files: it is removed with ours, however the process ends.
@@ -107,17 +104,17 @@ class Worker:
         options: Mapping[str, int] = {},
         quick: bool = False,
     ) -> dict[str, Any]:
-        """Returns the process's answer for a program: see `crosswarp.laboratory.cell.fuzzing.executing.Children`.
+        """Returns the process's answer for a program: see `crosswarp.laboratory.cell.fuzzing.executing.run`.
 
         Args:
-            quick: it may share a child with others, and ends with its PTX.
+            quick: it ends with its PTX, which is executed.
 
         Raises:
             Lost: the process ended, or took longer than its limits allow.
         """
         asked = {
             "program": program, "expected": dict(expected), "target": target, "options": dict(options),
-            "together": quick, "assembled": not quick,
+            "assembled": not quick,
         }  # fmt: skip
         assert self._process.stdin is not None
         try:

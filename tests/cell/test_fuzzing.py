@@ -1,4 +1,4 @@
-"""How generated programs run in this column: by themselves, or one after the other in a child that they share."""
+"""How generated programs run in this column, each in a forked child."""
 
 import numpy as np
 import pytest
@@ -45,112 +45,61 @@ def asked(number, means=None, after="", target="sm_80", **options):
     }  # fmt: skip
 
 
-QUICK = {"together": True, "assembled": False}
+QUICK = {"assembled": False}
+TARGETS = {"sm_80": targets.SM_80, "sm_90": targets.SM_90, "gfx942": targets.GFX942}
 
 
 @pytest.fixture
-def children(tmp_path, in_fork):
-    """Ask for these programs, and say of each how it ended, and in which child it ran (counted from 0)."""
+def answers(tmp_path, in_fork):
+    """Ask for these programs, one after the other."""
 
     def run(*requests, time_limit=100.0):
-        def inside():
-            ours = executing.Children(str(tmp_path), AskedSuite(time_limit=time_limit))
-            pids, answers = [], []
-            begin = ours._begin
-
-            def counted(target):
-                begin(target)
-                pids.append(ours._child.pid)
-
-            ours._begin = counted
-            by_name = {
-                "sm_80": targets.SM_80, "sm_90": targets.SM_90, "gfx942": targets.GFX942,
-            }  # fmt: skip
-            for request in requests:
-                found = ours.run(request, by_name[request["target"]])
-                answers.append((found, len(pids) - 1))
-            ours.end()
-            return answers
-
-        return in_fork(inside)
+        limits = AskedSuite(time_limit=time_limit)
+        return in_fork(
+            lambda: [
+                executing.run(one, TARGETS[one["target"]], str(tmp_path), limits)
+                for one in requests
+            ]
+        )
 
     return run
 
 
-def outcomes(answers):
-    return [found["verdict"]["outcome"] for found, _ in answers]
+def outcomes(of):
+    return [answer["verdict"]["outcome"] for answer in of]
 
 
-def numbers(answers):
-    return [number for _, number in answers]
+def test_a_program_has_its_resources_if_it_is_assembled(answers):
+    whole, quick = of = answers(asked(1), asked(2, **QUICK))
+    assert outcomes(of) == ["pass", "pass"]
+    assert whole["resources"]["registers"] > 0 and "resources" not in quick
 
 
-def test_a_program_by_itself_has_a_child_and_its_resources(children):
-    answers = children(asked(1), asked(2))
-    assert outcomes(answers) == ["pass", "pass"] and numbers(answers) == [0, 1]
-    assert all(found["resources"]["registers"] > 0 for found, _ in answers)
-
-
-def test_programs_that_pass_share_a_child_and_are_not_assembled(children, monkeypatch):
-    answers = children(*(asked(number, **QUICK) for number in range(3)))
-    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 0, 0]
-    assert not any("resources" in found for found, _ in answers)
-
-
-def test_what_is_not_assembled_is_executed_and_compared(children):
-    (found, _), _ = answers = children(asked(1, means=2, **QUICK), asked(3, **QUICK))
-    assert outcomes(answers) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
-    # What went wrong may have left something behind.
-    assert numbers(answers) == [0, 1]
+def test_wrong_numbers_are_named_by_their_tensor(answers):
+    of = answers(asked(1, means=2, **QUICK), asked(3, **QUICK))
+    assert outcomes(of) == ["mismatch", "pass"]
+    assert of[0]["verdict"]["fingerprint"] == "mismatch: y"
 
 
 @pytest.mark.triton(">=3.0")
-def test_a_program_is_executed_for_amd_as_well(children):
-    (found, _), _ = answers = children(
-        asked(1, means=2, target="gfx942"), asked(3, target="gfx942")
-    )
-    assert outcomes(answers) == ["mismatch", "pass"] and set(found["wrong"]) == {"y"}
+def test_a_program_is_executed_for_amd_as_well(answers):
+    of = answers(asked(1, means=2, target="gfx942"), asked(3, target="gfx942"))
+    assert outcomes(of) == ["mismatch", "pass"]
 
 
 @on_one_release
-def test_a_separate_program_shares_with_nobody(children):
-    answers = children(asked(1, **QUICK), asked(2), asked(3, **QUICK))
-    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 2]
-    assert "resources" in answers[1][0]
+def test_a_program_that_dies_or_hangs_costs_no_other(answers):
+    dies = asked(1, after="os.abort()", **QUICK)
+    leaves = asked(2, after="os._exit(0)", **QUICK)
+    # It compiles nothing, which may take longer on a busy machine.
+    hangs = asked(3, after="import time; time.sleep(600)", **QUICK)
+    of = answers(dies, leaves, hangs, time_limit=8.0)
+    assert outcomes(of) == ["crash", "crash", "timeout"]
+    assert of[0]["verdict"]["reason"] == "SIGABRT"
+    assert outcomes(answers(dies, asked(4, **QUICK))) == ["crash", "pass"]
 
 
-@on_one_release
-def test_a_child_is_for_one_target(children):
-    answers = children(*(asked(1, target=name, **QUICK) for name in ("sm_80", "sm_90", "sm_90")))
-    assert outcomes(answers) == ["pass"] * 3 and numbers(answers) == [0, 1, 1]
-
-
-@on_one_release
-def test_a_child_that_dies_costs_its_program_alone(children):
-    """It has answered for those before it, and those behind it get another."""
-    dies = asked(2, after="os.abort()", **QUICK)
-    answers = children(asked(1, **QUICK), dies, asked(3, **QUICK))
-    assert outcomes(answers) == ["pass", "crash", "pass"] and numbers(answers) == [0, 0, 1]
-    assert answers[1][0]["verdict"]["reason"] == "SIGABRT"
-
-
-@on_one_release
-def test_a_child_that_leaves_or_hangs_is_told_as_that(children):
-    leaves = asked(1, after="os._exit(0)", **QUICK)
-    hangs = asked(2, after="import time; time.sleep(600)", **QUICK)
-    # Neither compiles anything, which may take longer on a busy machine.
-    answers = children(leaves, hangs, time_limit=8.0)
-    assert outcomes(answers) == ["crash", "timeout"] and numbers(answers) == [0, 1]
-
-
-@on_one_release
-def test_a_child_serves_so_many_and_no_more(children, monkeypatch):
-    monkeypatch.setattr(executing, "_TOGETHER", 2)
-    answers = children(*(asked(number, **QUICK) for number in range(5)))
-    assert outcomes(answers) == ["pass"] * 5 and numbers(answers) == [0, 0, 1, 1, 2]
-
-
-def test_what_a_kernel_is_in_one_program_it_is_not_in_the_next(children):
+def test_a_kernel_is_in_each_program_another(answers):
     """Same names, other text: each is compiled anew, and a second launch of the first is the first."""
-    answers = children(asked(1, **QUICK), asked(2, means=1, **QUICK), asked(1, **QUICK))
-    assert outcomes(answers) == ["pass", "mismatch", "pass"]
+    of = answers(asked(1, **QUICK), asked(2, means=1, **QUICK), asked(1, **QUICK))
+    assert outcomes(of) == ["pass", "mismatch", "pass"]

@@ -13,33 +13,21 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from crosswarp.compat.versions import in_window
 from crosswarp.matrix.cell import asked, protocol
-from crosswarp.matrix.cell.starting.specification import wrong_versions
+from crosswarp.matrix.cell.starting import specification
 from crosswarp.matrix.cell.stream import Stream
-from crosswarp.matrix.errors import SUITE_DONE, SUITE_SPEC, SUITE_WRONG_VERSIONS
+from crosswarp.matrix.errors import SUITE_DONE
 
 
 def main(arguments: List[str]) -> int:
-    try:
-        spec = asked.read(arguments[0], asked.Asked, ("records", "lanes", "expect", "cache"))
-        stream = Stream(spec.records)
-        (lane,) = spec.lanes
-    except (IndexError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
-        print(f"the specification cannot be read: {error}", file=sys.stderr)
-        return SUITE_SPEC
-    wrong = wrong_versions(spec.expect)
-    if wrong:
-        print(f"wrong versions: {wrong}", file=sys.stderr)
-        return SUITE_WRONG_VERSIONS
-    # Before Triton is imported: it decides then whether it interprets. A forked child does not have OpenMP's threads.
-    os.environ.update(OMP_NUM_THREADS="1", TRITON_CACHE_DIR=spec.cache)
-    os.environ["CROSSWARP_CACHE_DIR"] = spec.cache
-    os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"
-    os.environ["CROSSWARP_COMPILE_SECONDS"] = str(spec.time_limit)
-    os.environ["CROSSWARP_COMPILE_MB"] = str(spec.memory_limit_mb or "")
-    os.environ.pop("TRITON_INTERPRET", None)
+    spec = specification.of_arguments(arguments, asked.Asked, ("lanes", "cache"))
+    if isinstance(spec, int):
+        return spec
+    (lane,) = spec.lanes
+    # Before Triton is imported: it decides then whether it interprets.
+    specification.prepare(os.environ, spec)
     if lane == "interpret":
         os.environ["TRITON_INTERPRET"] = "1"
-    _run(spec, stream, lane)
+    _run(spec, Stream(spec.records), lane)
     return SUITE_DONE
 
 
