@@ -77,7 +77,7 @@ def release(names, **probes):
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch, command, fake_prepare):
-    """`ask({"triton-3.2.0": lanes(…)}, *arguments)`: the command, with columns that say that."""
+    """`ask({"triton-3.2.0": lanes(…)}, *arguments)`: the command, with columns that say that; none is asked of {}."""
     cell = tmp_path / "cell.py"
     cell.write_text(CELL)
     monkeypatch.setattr(
@@ -90,14 +90,8 @@ def ask(tmp_path, monkeypatch, command, fake_prepare):
         monkeypatch.setattr(
             asking_language.placing, "Builder", lambda *a, **k: fake_prepare(fail=fail)
         )
-        where = [
-            "--work",
-            "work",
-            "--language-file",
-            "language.json",
-            "--columns",
-            ",".join(script),
-        ]
+        columns = ["--columns", ",".join(script)] if script else []
+        where = ["--work", "work", "--language-file", "language.json", *columns]
         return command("language", *where, *arguments)
 
     return call
@@ -241,7 +235,7 @@ def test_the_command_writes_compares_and_shows(ask, tmp_path):
     assert "crosswarp language --write" in out
     status, out, _ = ask({"triton-3.9.0": lanes([])})
     assert status == 1 and "3.9.0 is not in the table" in out
-    status, out, _ = ask(says, "--no-run", "tl.*")
+    status, out, _ = ask({}, "tl.*")
     assert status == 0 and [line.split() for line in out.splitlines()[1:3]] == [
         ["tl.a", "✓≠"],
         ["⋅", "k=2", "✗"],
@@ -273,15 +267,19 @@ def test_what_cannot_be_asked_is_said_and_keeps_what_was_known(ask, tmp_path):
 
 def test_what_is_asked_wrongly_is_refused(ask, tmp_path):
     good = {"triton-3.2.0": lanes([name("tl.a")])}
-    for arguments, said in (
-        (("tl.a", "--write"), "cannot come into it in part"),
-        (("--no-run",), "there is no such file"),
+    for script, arguments, reason in (
+        (good, ("tl.a", "--write"), "cannot come into it in part"),
+        ({}, (), "there is no such file"),
     ):
-        status, _, err = ask(good, *arguments)
-        assert status == 2 and said in err
+        status, _, err = ask(script, *arguments)
+        assert status == 2 and reason in err
     assert ask(good, "--write")[0] == 0
-    for arguments in (("--no-run", "nothing"), ("tl.a", "nothing"), ("--write", "nothing")):
-        status, _, err = ask(good, *arguments)
+    for script, arguments in (
+        ({}, ["nothing"]),
+        (good, ["nothing"]),
+        (good, ["--write", "nothing"]),
+    ):
+        status, _, err = ask(script, *arguments)
         assert status == 2 and "no release has a name like nothing" in err
     status, _, err = ask({"triton-3.2.0+torch-2.5.1": lanes([])})
     assert status == 2 and "published releases with their own torch" in err

@@ -34,7 +34,6 @@ from crosswarp.reports.commands.options import (
 )
 from crosswarp.reports.text import escape
 
-HINT = " To ask anew: crosswarp language --ask"
 _DESCRIPTION = (
     "Find every public name in columns, probe it, and compare with the table. Exit status: 0 as the table says, or "
     "written; 1 it differs, or a column could not be asked."
@@ -43,15 +42,15 @@ _DESCRIPTION = (
 _SHOWN = 40
 
 
-def add_options(parser: argparse.ArgumentParser, does: argparse._MutuallyExclusiveGroup) -> None:
-    """Adds them, those that exclude each other to `does`."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    does = parser.add_mutually_exclusive_group()
     does.add_argument("--write", action="store_true", help="put what was found into the table")
-    does.add_argument(
-        "--ask", action="store_true", help="ask every published column, or --triton, and compare with the table"
-    )  # fmt: skip
     add_here(does, "ask this interpreter (or the one named), and show it beside the table")
     group = parser.add_argument_group("asking, for crosswarp's developers", _DESCRIPTION)
-    add_triton(group, "ask these (with --ask or --write, by default: every published pair)")
+    add_triton(
+        group,
+        "ask these, and compare with the table (with --write by default: every published pair)",
+    )
     add_numbers(
         group,
         ("time-limit", 60, "S", "for one probe (60)"),
@@ -65,8 +64,7 @@ def add_options(parser: argparse.ArgumentParser, does: argparse._MutuallyExclusi
 
 def wanted(options: argparse.Namespace) -> bool:
     """Whether columns are to be asked: each takes an environment, gigabytes, so only on request."""
-    asked = options.columns or options.ask or options.write or options.here
-    return bool(asked) and not options.no_run
+    return bool(options.columns or options.write or options.here)
 
 
 def run(options: argparse.Namespace, globs: Sequence[str]) -> int:

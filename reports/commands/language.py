@@ -29,7 +29,7 @@ EXAMPLES = (
     "crosswarp language tl.load tensor.sum",
 )
 _WHAT_IT_IS = f"The table of crosswarp {__version__}, as it was measured."
-# The module that adds `--ask`, `--triton`, `--here` and `--write`.
+# The module that adds `--triton`, `--here` and `--write`.
 _ASKING = "asking_language"
 
 
@@ -38,13 +38,11 @@ def add(parser: argparse.ArgumentParser) -> None:
         "names", nargs="*", metavar="NAME",
         help="only these, such as tl.load or 'tl.atomic_*', tensor.sum, libdevice.tanh, launch.num_warps",
     )  # fmt: skip
-    does = parser.add_mutually_exclusive_group()
-    does.add_argument("--no-run", action="store_true", help="run nothing: show what the table says")
     parser.add_argument(
         "--language-file", type=Path, metavar="JSON", help="instead of crosswarp's language.json"
     )
     if asking := laboratory.part(_ASKING):
-        asking.add_options(parser, does)
+        asking.add_options(parser)
 
 
 def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
@@ -52,8 +50,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
     asking = laboratory.part(_ASKING)
     if asking and asking.wanted(options):
         return asking.run(options, globs)
-    if not (options.no_run or options.language_file):
-        print(f"{_WHAT_IT_IS}{asking.HINT if asking else ''}", file=sys.stderr)
+    if not options.language_file:
+        print(_WHAT_IT_IS, file=sys.stderr)
     print(shown(language_table.load(options.language_file or language_table.DEFAULT_FILE), globs))
     return EXIT_EXPECTED
 

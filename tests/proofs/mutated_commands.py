@@ -213,7 +213,6 @@ class Kinds:
         return [
             "language",
             "tl.load",
-            "--no-run",
             "--language-file",
             self._written("l.json", mutated(self._language, number)),
         ]
