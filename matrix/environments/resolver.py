@@ -40,7 +40,6 @@ class Resolved:
     label: str
     triton_version: str | None = None
     torch_version: str | None = None
-    stand_in: bool = False
     # uv must not reuse a build of sources that may have changed under the same name.
     moving: bool = False
     index: str | None = None
@@ -216,7 +215,6 @@ def _stand_in(table: Sequence[Column], uv: Uv, python_version: str) -> Resolved:
         label=f"main (stand-in: triton {triton})",
         triton_version=triton,
         torch_version=torch,
-        stand_in=True,
         notes=notes,
     )
 

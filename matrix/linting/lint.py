@@ -179,7 +179,6 @@ def lint(
     releases: Sequence[str],
     left_out: Sequence[str] = (),
     table: Table | None = None,
-    fixes: Fixes | None = None,
     shown: Callable[[Path], str] = str,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Result:
@@ -192,7 +191,7 @@ def lint(
         UsageError: one of `paths` does not exist.
     """
     api = Api(table if table is not None else language_table.load())
-    fixes = fixes if fixes is not None else Fixes.load(api.releases)
+    fixes = Fixes.load(api.releases)
     files, unreadable = [], []
     folders = [path for path in paths if path.is_dir()]
     set_apart: dict[str, Apart] = {}

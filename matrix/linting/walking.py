@@ -36,7 +36,6 @@ class Walker(Statements):
         super().__init__(project, source, release, report)
         self._waiting: list[tuple[Function, tuple[str, ...]]] = []
         self._seen: set[int] = set()
-        self._walked: set[int] = set()
         self._values: dict[tuple[int, str], tuple[Any, int]] = {}
         self._evaluating: list[int] = []
         self._in_class = False

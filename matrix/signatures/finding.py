@@ -196,10 +196,7 @@ def kernel(
             *zip(arguments.kwonlyargs, arguments.kw_defaults),
         ]
     ]
-    return Kernel(
-        name, node, tuple(parameters), within, frozenset(tuned), tuple(tunes), written,
-        arguments.vararg.arg if arguments.vararg else "",
-    )  # fmt: skip
+    return Kernel(name, node, tuple(parameters), within, frozenset(tuned), tuple(tunes), written)
 
 
 def _is_constexpr(source: Source, annotation: ast.expr | None) -> bool:

@@ -46,7 +46,6 @@ class Kernel:
         tuned: names that its decorators give: of configurations and heuristics as far as they are written out.
         tunes: which decorators it has: ``autotune``, ``heuristics``.
         written: whether all that its decorators give is written out, so that `tuned` is the whole of it.
-        variadic: its ``*args``; empty where it has none.
     """
 
     name: str
@@ -56,7 +55,6 @@ class Kernel:
     tuned: frozenset[str] = frozenset()
     tunes: tuple[str, ...] = ()
     written: bool = True
-    variadic: str = ""
 
     @property
     def line(self) -> int:

@@ -32,18 +32,18 @@ _SPECIAL = re.compile(r"([\\.^$*+?{}\[\]|()])")
 _GLOB = re.compile(r"([*?\[])")
 
 
-def drafts(view: View, known: Sequence[Issue], link: str = LINK) -> list[str]:
+def drafts(view: View, known: Sequence[Issue]) -> list[str]:
     """The text of each record, under a comment where something speaks against it."""
     ids = {issue.id for issue in known}
     made = []
     for cause in unexpected(view):
         name = _id(cause, ids)
         ids.add(name)
-        made.append(draft(view, cause, name, link))
+        made.append(draft(view, cause, name))
     return made
 
 
-def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
+def draft(view: View, cause: Cause, name: str) -> str:
     bare = [record for record in cause.records if record.mode == "bare"]
     if not bare:
         return (
@@ -71,7 +71,7 @@ def draft(view: View, cause: Cause, name: str, link: str = LINK) -> str:
         ("kernels", kernels),
         ("outcome", cause.outcome),
         ("fingerprint", pattern(bare[0].fingerprint)),
-        ("links", [link]),
+        ("links", [LINK]),
         ("fixed_in", fixed),
         ("shim", shim),
     ]

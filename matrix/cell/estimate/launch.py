@@ -8,7 +8,7 @@ come from the flow.
 
 import math
 from collections import defaultdict
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 import numpy as np
 
@@ -57,13 +57,11 @@ def estimated(
     counted: Mapping[str, Any],
     launched: Launched,
     chip: Chip,
-    cold: Optional[bool] = None,
 ) -> Dict[str, Any]:
     """Return the estimate as plain data; all cycles are those of one block on its multiprocessor.
 
     Args:
         counted: as of `Counters.by_instruction`.
-        cold: whether the inputs come from DRAM; by default where they are more than the L2 holds.
 
     Returns:
         `path`: a warp alone, with its `instructions` and `waits`; `units`; `dram` and `spilled`: what DRAM takes for a
@@ -74,8 +72,8 @@ def estimated(
         flow.NoFlow: this code cannot be estimated.
     """
     rates, warps = chip.rates, launched.num_warps
-    if cold is None:
-        cold = launched.moved > rates.l2_size
+    # The inputs come from DRAM where they are more than the L2 holds.
+    cold = launched.moved > rates.l2_size
     executions = flow.executions(blocks, counted, launched.executed * warps)
     wavefronts = _wavefronts(blocks, counted)
     resident = _resident(launched, chip)

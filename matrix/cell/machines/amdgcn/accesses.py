@@ -52,9 +52,7 @@ def offset(instruction: Instruction, key: str = "offset") -> int:
     return int(instruction.modifiers.get(key) or "0", 0)
 
 
-def arrives(
-    low: Lowering, destination: Operand, words: str, kind: Any, counter: str, e: str = "e"
-) -> None:
+def arrives(low: Lowering, destination: Operand, words: str, kind: Any, counter: str) -> None:
     """Emits that words from memory are under way to the registers of `destination`.
 
     Args:
@@ -67,7 +65,7 @@ def arrives(
     half = 1 if destination.half == "h" else 0 if destination.half == "l" else load.half
     file = low.file_of(destination)
     low.emit(
-        f"S.counters.load({counter!r}, {file}, {destination.number}, {words}, {e}, m, {half}, {destination.kind!r})"
+        f"S.counters.load({counter!r}, {file}, {destination.number}, {words}, e, m, {half}, {destination.kind!r})"
     )
 
 

@@ -45,9 +45,9 @@ class Tensor:
         return cls(name, tensor.data_ptr(), tuple(tensor.shape), strides, size, dtype, parameter)
 
     @classmethod
-    def of_bytes(cls, address: int, nbytes: int, name: str, parameter: Optional[int] = None) -> "Tensor":  # fmt: skip
+    def of_bytes(cls, address: int, nbytes: int, name: str) -> "Tensor":
         """Memory of which no more is known."""
-        return cls(name, address, (nbytes,), (1,), 1, "", parameter)
+        return cls(name, address, (nbytes,), (1,), 1)
 
     def extents(self) -> Tuple[int, int]:
         """First byte, and the one behind the last; the same where there is none."""
