@@ -22,6 +22,7 @@ from crosswarp.kernels.case import FUNCTIONS
 from crosswarp.matrix import reading
 from crosswarp.matrix.cell.judging import tuning
 from crosswarp.matrix.cell.kinds.suite.in_child import SEED
+from crosswarp.matrix.checkout.imports import imported
 from crosswarp.matrix.errors import UsageError
 from crosswarp.matrix.facts.targets import Target
 from crosswarp.matrix.results.record import Record
@@ -268,10 +269,8 @@ def _quoted(value: object) -> str:
 
 def _imported(body: str) -> list[str]:
     """Returns the top-level modules that a script imports, anywhere in it."""
-    tree = ast.parse(body)
-    named = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    named += [a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names]
-    return list(dict.fromkeys(name.partition(".")[0] for name in named))
+    names = imported(ast.walk(ast.parse(body)))
+    return list(dict.fromkeys(name.partition(".")[0] for name, _ in names))
 
 
 def _others(body: str, suite: Path | None) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from crosswarp.matrix import versions
 from crosswarp.matrix.results import comparison
@@ -213,24 +213,10 @@ def _not_fixed(view: View) -> list[str]:
 def _theirs(view: View) -> list[str]:
     """Lists failures of somebody else's kernels: the message, the owner of the fault, and the next step."""
     verdict = view.verdict
-    parts = []
-    causes: dict[tuple[RootCause, str], list[Record]] = {}
-    for record in verdict.unexpected_red:
-        key = cause_of(record, ""), str(view.fault(record))
-        causes.setdefault(key, []).append(record)
-    lines = []
-    for group in sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))[
-        :MAX_LISTED
-    ]:
-        first = group[0]
-        more = f" and {len(group) - 1} more like it" if len(group) > 1 else ""
-        lines.append(fill("  ", escape.line(first.id, LONGEST) + more, whole=False))
-        lines.append(row(first.outcome, words(first)))
-        # One line, for who copies it.
-        lines.append(f"    {escape.line(str(view.fault(first)), LONGEST)}")
-    if len(causes) > MAX_LISTED:
-        lines.append(f"  ... and {len(causes) - MAX_LISTED} more: crosswarp report --format json")
-    if lines:
+    parts, lines = [], []
+    if verdict.unexpected_red:
+        unexplained = ((record, "") for record in verdict.unexpected_red)
+        lines.append(_cells(unexplained, lambda record: str(view.fault(record))))
         if view.run.described.library:
             first = verdict.unexpected_red[0]
             again = command(
@@ -291,12 +277,14 @@ def _heavier(view: View) -> list[str]:
     )
 
 
-def _cells(cells: Iterable[tuple[Record, str]]) -> str:
-    """The first of each root cause; `cells` are records with the id of their issue."""
+def _cells(
+    cells: Iterable[tuple[Record, str]], fault: Callable[[Record], str] = lambda record: ""
+) -> str:
+    """The first of each root cause and fault; `cells` are records with the id of their issue."""
     lines: list[str] = []
-    causes: dict[RootCause, list[Record]] = {}
+    causes: dict[tuple[RootCause, str], list[Record]] = {}
     for record, issue in cells:
-        causes.setdefault(cause_of(record, issue), []).append(record)
+        causes.setdefault((cause_of(record, issue), fault(record)), []).append(record)
     # A crash comes before a refusal.
     ordered = sorted(causes.values(), key=lambda group: WORST.index(group[0].outcome))
     for group in ordered[:MAX_LISTED]:
@@ -306,6 +294,9 @@ def _cells(cells: Iterable[tuple[Record, str]]) -> str:
         lines.append(fill("  ", escape.line(first.id, LONGEST) + more, whole=False))
         if first.outcome != "pass":
             lines.append(row(first.outcome, words(first)))
+        if whose := fault(first):
+            # One line, for who copies it.
+            lines.append(f"    {escape.line(whose, LONGEST)}")
     if len(causes) > MAX_LISTED:
         lines.append(
             f"  ... and {len(causes) - MAX_LISTED} more causes: crosswarp report --format json"
