@@ -32,7 +32,22 @@ requirements = ["numpy<2.4"]
 id = "main"
 resolver = "main"
 """
-HERE = f">=3.9,<3.{sys.version_info.minor + 5}"
+# The Pythons that releases are asked about: here all; elsewhere four, because uv is asked about each of them.
+ALL = {"_OLDEST_PYTHON": releases._OLDEST_PYTHON, "_NEWER_PYTHONS": releases._NEWER_PYTHONS}
+FEW = {"_OLDEST_PYTHON": sys.version_info.minor - 1, "_NEWER_PYTHONS": 2}
+HERE = f">=3.{sys.version_info.minor - 1},<3.{sys.version_info.minor + 3}"
+
+
+@pytest.fixture(autouse=True)
+def pythons(monkeypatch):
+    """`pythons(ALL)`."""
+
+    def ask(chosen):
+        for name, value in chosen.items():
+            monkeypatch.setattr(releases, name, value)
+
+    ask(FEW)
+    return ask
 
 
 @pytest.fixture
@@ -63,9 +78,10 @@ def told(found):
     return [(str(one.triton), str(one.torch), one.python) for one in found]
 
 
-def test_a_release_with_the_torch_that_pins_it(lacking):
+def test_a_release_with_the_torch_that_pins_it(lacking, pythons):
+    pythons(ALL)
     # 3.10.0 is newer than 3.2.0, as versions and not as text.
-    assert told(lacking()) == [("3.10.0", "2.16.0", HERE)]
+    assert told(lacking()) == [("3.10.0", "2.16.0", f">=3.9,<3.{sys.version_info.minor + 5}")]
 
 
 def test_nothing_is_lacking(index, lacking, update):
