@@ -36,11 +36,15 @@ class Section:
     head: Sequence[str] = ()
     folded: bool = False
     note: str = ""
+    # The title where Markdown is not read.
+    summary: str = ""
 
     def text(self, rows: int) -> str:
         body = "\n".join([*self.head, *self.rows[:rows]])
         if self.folded:
-            return f"<details><summary>{self.title}</summary>\n\n{body}\n\n</details>"
+            return (
+                f"<details><summary>{self.summary or self.title}</summary>\n\n{body}\n\n</details>"
+            )
         return "\n\n".join(part for part in (f"**{self.title}**", body, self.note) if part)
 
 
@@ -197,8 +201,12 @@ def _sections(view: View) -> list[Section]:
     for grid in grids(view):
         named = [_code(view.label(column)) for column in grid.columns]
         marks = [[_code(kernel), *of_columns] for kernel, of_columns in grid.rows]
-        title = f"{grid.lane}: {', '.join(escape.html_code(target, 60) for target in grid.targets)}"
-        sections.append(_table(title, ["kernel", *named], marks, folded=True))
+        title = f"{grid.lane}: {', '.join(map(_code, grid.targets))}"
+        summary = (
+            f"{grid.lane}: {', '.join(escape.html_code(target, 60) for target in grid.targets)}"
+        )
+        table = _table(title, ["kernel", *named], marks, folded=True)
+        sections.append(replace(table, summary=summary))
     return sections
 
 
