@@ -10,8 +10,8 @@ import argparse
 import ast
 import csv
 import functools
-import gc
 import io
+import itertools
 import json
 import re
 import sqlite3
@@ -251,10 +251,13 @@ def base(tmp_path, make_record):
     return path
 
 
+_COPIES = itertools.count()
+
+
 def filled(base, path, fields, texts):
-    """A copy of the store with each text in these fields; of cells and notes there are as many rows as texts."""
-    # A refusal's traceback may still hold the store that it had opened at this path.
-    gc.collect()
+    """A copy of the store, beside `path`, with each text in these fields, and a row of cells and of notes for each."""
+    # Another path each time: a refusal's traceback may still hold the store of an earlier one.
+    path = path.with_stem(f"{path.stem}-{next(_COPIES)}")
     path.write_bytes(base.read_bytes())
     db = sqlite3.connect(path)
     db.row_factory = sqlite3.Row
@@ -808,10 +811,11 @@ def test_a_store_posts_no_suite_from_elsewhere(
 )
 def test_a_script_holds_no_statement_that_a_store_wrote(make_record, neighbours, field):
     words = {"kernel": "softmax", "case": "a", "config": "x", "outcome": "crash", "lane": "compile"}
+    table_of_targets = targets.load()
 
     def parsed(text):
         named = {**words, field: text, "versions": {"triton": text, "numpy": text}}
-        made = script(make_record(**named), neighbours, targets.load(), "name.py")
+        made = script(make_record(**named), neighbours, table_of_targets, "name.py")
         assert not {char for char in made if char != "\n" and not char.isprintable()}
         return [type(one) for one in ast.parse(made.encode("utf-8")).body]
 
