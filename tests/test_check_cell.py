@@ -760,3 +760,41 @@ def test_a_launch_that_is_observed_is_made_again_with_its_layouts():
         "words": {"order": {"value": [0]}, "parent": {"value": None}},
     }
     assert made["words"] == {"order": {"value": [[1], [0]]}, "parent": inner}
+
+
+def test_a_file_is_run_to_its_last_kernel(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(
+        "a = 1\ndef first(): pass\nb = 2\ndef last(): pass\nc = 3\nimport json\ndef more(): pass\nraise ValueError\n"
+    )
+    for lines, names in (((2, 4), "ab"), ((4, 2), "ab"), ((2,), "a"), ((4,), "ab"), ((6,), "abc")):
+        module = types.ModuleType("kernels")
+        kernels = {str(number): {"line": line} for number, line in enumerate(lines)}
+        importing._execute_to_kernels(module, str(path), kernels)
+        assert {name for name in vars(module) if len(name) == 1} == set(names)
+        assert {"first", "last", "json", "more"} <= vars(module).keys()
+
+
+@pytest.mark.parametrize(
+    ("names", "name", "stands_in"),
+    [
+        (["ops"], "ops", True), (["ops"], "ops.sub", True), (["ops"], "opsy", False), (["ops"], "other", False),
+        ([absent.RELATIVE], f"{absent.PACKAGE}.x", True), (["ops"], f"{absent.PACKAGE}.x", False),
+        ([absent.RELATIVE], f"{absent.PACKAGE}x", False), ([absent.RELATIVE], absent.PACKAGE, False),
+        ([absent.RELATIVE], "other", False), ([], "ops", False),
+    ],
+)  # fmt: skip
+def test_the_modules_that_are_stood_in_for(names, name, stands_in):
+    found = absent._Finder(names).find_spec(name, None)
+    assert (found is not None) is stands_in
+    assert found is None or (found.name == name and found.submodule_search_locations == [])
+
+
+def test_a_name_is_stood_in_for_where_its_module_is_there(monkeypatch):
+    module = types.ModuleType("made_up")
+    monkeypatch.setitem(sys.modules, "made_up", module)
+    names = ["x"]
+    for spelled in ("made_up", "gone:name", "made_up:name"):
+        absent.grow(names, spelled)
+    assert names == ["x", "made_up", "gone:name", "made_up:name"]
+    assert isinstance(module.name, absent.StandIn) and not hasattr(module, "made_up")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from types import SimpleNamespace
 
@@ -122,3 +123,58 @@ def test_a_bar_says_what_it_waits_for_and_never_counts_to_a_question_mark():
         shown._progress.refresh()
     text = out.getvalue()
     assert "1/7" in text and "/?" not in text
+
+
+@pytest.mark.parametrize(
+    ("ci", "terminal", "plain"),
+    [("", True, False), ("", False, True), ("true", True, True), ("true", False, True)],
+)
+def test_a_bar_is_for_a_terminal_alone(monkeypatch, ci, terminal, plain):
+    console = object()
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr(progress, "_terminal", lambda: console if terminal else None)
+    monkeypatch.setattr(bar, "shown", lambda shown: contextlib.nullcontext(("bar", shown)))
+    with progress.progress() as made:
+        assert isinstance(made, progress.PlainProgress) is plain
+        assert plain or made == ("bar", console)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_count_is_a_bar_on_a_terminal_and_now_and_then_a_line_elsewhere(
+    monkeypatch, capsys, terminal
+):
+    console = object()
+    monkeypatch.setattr(progress, "_terminal", lambda: console if terminal else None)
+    monkeypatch.setattr(bar, "counting", lambda what, on: contextlib.nullcontext((what, on)))
+    out, now = io.StringIO(), [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.counting("files") as count:
+        assert count == ("files", console) if terminal else callable(count)
+    # Whoever gives a file gets lines.
+    with progress.counting("files", out) as count:
+        for done, seconds in (
+            (1, 0),
+            (2, progress._COUNTING_SECONDS),
+            (3, 1),
+            (4, 1),
+            (5, progress._COUNTING_SECONDS),
+        ):
+            now[0] += seconds
+            count(done, 9)
+    assert out.getvalue().splitlines() == ["3 of 9 files", "5 of 9 files"]
+
+
+@pytest.mark.parametrize(
+    ("place", "columns", "left", "rest"),
+    [
+        (1, 3, "about 5 s left", "2 more columns, about 5 s left"),
+        (2, 3, "about 5 s left", "1 more column, about 5 s left"),
+        (3, 3, "about 5 s left", ""), (1, 3, "", ""),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_a_run(monkeypatch, place, columns, left, rest):
+    phases = progress.Phases.__new__(progress.Phases)
+    phases._place, phases._columns, phases._began = place, columns, 0.0
+    monkeypatch.setattr(phases, "left", lambda *_: left, raising=False)
+    assert phases.rest == rest
+    assert phases.place == f"column {place} of {columns}"

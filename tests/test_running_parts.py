@@ -13,7 +13,7 @@ import pytest
 
 from crosswarp.matrix.cell import protocol
 from crosswarp.matrix.errors import StoreError, UsageError
-from crosswarp.matrix.facts import columns, targets
+from crosswarp.matrix.facts import columns, selection, targets
 from crosswarp.matrix.results import pruning
 from crosswarp.matrix.results.store import Store
 from crosswarp.matrix.running import (
@@ -770,3 +770,42 @@ def test_a_part_that_is_not_there_is_not_made(tmp_path):
     with pytest.raises(StoreError, match="there is no store"):
         merge.read(tmp_path / "lost.db")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("cases", "held", "has"),
+    [
+        (("*",), True, True), (("a*",), True, True), (("b", "a"), True, True), (("b",), True, False),
+        (("*",), False, False),
+    ],
+)  # fmt: skip
+def test_a_case_that_a_plan_and_its_work_have(make_plan, make_record, cases, held, has):
+    asked = []
+
+    class Holds(Suite):
+        def holds(self, *place):
+            asked.append(place)
+            return held
+
+    made = Plan(Holds(), (), {}, cases=cases)
+    assert made.has(make_record(case="a")) is has
+    assert asked in ([], [("softmax", "compile", "sm_90", "a")])
+
+
+def test_as_many_jobs_as_this_process_has_processors(monkeypatch):
+    for processors, count in (({0, 3, 5}, 3), ({0}, 1), (set(), 1)):
+        monkeypatch.setattr(plan.os, "sched_getaffinity", lambda _, own=processors: own)
+        assert plan.default_jobs() == count
+    monkeypatch.delattr(plan.os, "sched_getaffinity")
+    assert plan.default_jobs() == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "column"),
+    [
+        ("3.2.0", (), "triton-3.2.0"), ("3.*", (), "triton-3.*"), ("3.2.0", ("3.2.0",), "3.2.0"),
+        ("3.2.0", ("3.3.0",), "triton-3.2.0"), ("main", (), "main"), ("main", ("main",), "main"), ("", (), ""),
+    ],
+)  # fmt: skip
+def test_a_column_by_its_number(text, names, column):
+    assert selection.column_id(text, names) == column

@@ -614,3 +614,50 @@ def test_what_another_store_ran_is_said_without_a_number(make_record):
         == "1 of 1 cells from runs of another store"
     )
     assert str(reused.reused([one], {})) == ""
+
+
+def test_the_files_of_a_folder_and_of_a_checkout(tmp_path):
+    root = tmp_path / "root"
+    names = ("b.py", "a.so", "notes.txt", ".hidden.py", "part/c.py", "part/data.bin", ".git/config")
+    for name in (*names, "__pycache__/x.pyc"):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    (root / "gone.py").symlink_to(root / "nowhere")
+    for code_only, expected in (
+        (
+            False,
+            [
+                ".git/config",
+                ".hidden.py",
+                "a.so",
+                "b.py",
+                "gone.py",
+                "notes.txt",
+                "part/c.py",
+                "part/data.bin",
+            ],
+        ),
+        (True, ["a.so", "b.py", "gone.py", "part/c.py"]),
+    ):
+        lines = dict(identity._walked(root, set(), code_only=code_only))
+        assert [name.removeprefix(f"{root}/") for name in lines] == expected
+        assert lines[f"{root}/gone.py"] == "gone"
+        assert lines[f"{root}/b.py"].startswith("4 ")
+    seen = {root.resolve()}
+    assert not list(identity._walked(root, seen))
+    ((alone, facts),) = identity._walked(root / "b.py", seen)
+    assert alone == f"{root}/b.py" and facts.startswith("4 ") and (root / "b.py").resolve() in seen
+
+
+def test_where_work_is_in_progress(tmp_path):
+    present, suite, other = (tmp_path / name for name in ("here", "suite", "other"))
+    inside, installed = present / "src", present / "venv" / "site-packages"
+    for folder in (suite / "kernels", other, inside, installed, present / "dist-packages"):
+        folder.mkdir(parents=True)
+    paths = (str(inside), str(installed), str(present / "dist-packages"), str(other), str(suite))
+    asked = Interpreter(("b",), paths, (), ())
+    base = {present.resolve(), inside.resolve()}
+    assert set(identity.sources(asked, None, present)) == base
+    assert set(identity.sources(asked, suite / "kernels", present)) == {*base, suite.resolve()}
+    assert set(identity.sources(asked, installed, present)) == {*base, installed.resolve()}
