@@ -214,6 +214,8 @@ def test_the_table_takes_the_newest_of_each_cell_and_names_what_is_older_than_th
     assert [r.outcome for r in records if r.case == "rms_norm-0.5.10"] == ["pass", "pass"]
     assert [r.outcome for r in records if r.case == "layer_norm-0.5.10"] == ["crash", "crash"]
     assert facts.outdated == ("triton-3.2.0",)
+    text = command.summary([], judge([], []), facts)
+    assert "crosswarp libraries --triton triton-3.2.0\n" in text
 
 
 def test_a_column_that_had_no_turn_is_told_until_it_has_been_run(tmp_path, both):

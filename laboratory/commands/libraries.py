@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from crosswarp.laboratory.pages.libraries_page import Facts, page
@@ -18,7 +18,7 @@ from crosswarp.matrix.running import plan
 from crosswarp.matrix.running.progress import progress
 from crosswarp.matrix.running.run import Runner
 from crosswarp.matrix.work import library_ops
-from crosswarp.matrix.work.library_ops import Cell, Library, LibraryFile, Verdict
+from crosswarp.matrix.work.library_ops import Cell, LibraryFile, Verdict
 from crosswarp.reports.commands import placing
 from crosswarp.reports.commands.options import (
     add_files,
@@ -64,11 +64,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("column-limit", 7200, "S", "for one column (7200)"),
     )
     parser.add_argument("--jobs", type=positive, metavar="N", help="ops at a time")
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="leave out the columns that were run whole since the last change",
-    )
     parser.add_argument(
         "--no-run", action="store_true", help="run nothing: judge and write what is stored"
     )
@@ -116,11 +111,6 @@ def _run(options: argparse.Namespace, argv: Sequence[str], file: LibraryFile) ->
     on = targets.choose(targets.load(), selection.split(options.targets or TARGETS))
     listed = _columns(options, table)
     with Store(options.store) as store, progress() as shown:
-        if options.resume:
-            listed = [column for column in listed if not complete(store, column, chosen, on, modes)]
-            if not listed:
-                shown.say("Nothing has changed since these columns were run.")
-                return 0
         uv = Uv()
         install = library_ops.Installer((options.work / "libraries").absolute(), uv, shown.say)
         folders = {library: install(library) for library in chosen}
@@ -202,31 +192,6 @@ def newest(store: Store, identity: str) -> tuple[list[Record], Facts]:
     return records, facts
 
 
-def complete(
-    store: Store,
-    column: Column,
-    chosen: Sequence[Library],
-    targets: Iterable[str],
-    modes: Sequence[str],
-) -> bool:
-    """Whether every op that any column has is recorded for this one as everything is now."""
-    identity = library_ops.identity()
-    known: set[tuple[str, ...]] = set()
-    here: set[tuple[str, ...]] = set()
-    for stored in store.runs():
-        for cell in library_ops.cells(store.records(stored.id), chosen):
-            if cell.op in ("*", "import"):
-                continue
-            known.add((cell.library.id, cell.op))
-            if cell.column != column.id or stored.plan.get("identity") != identity:
-                continue
-            for record in (cell.bare, cell.shimmed):
-                if record is not None and record.outcome != "not-run":
-                    here.add((cell.library.id, cell.op, cell.target, record.mode))
-    wanted = {(*op, target, mode) for op in known for target in targets for mode in modes}
-    return bool(wanted) and wanted <= here
-
-
 def summary(known: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
     lines = []
     for title, cells in (
@@ -242,9 +207,8 @@ def summary(known: Sequence[Cell], verdict: Verdict, facts: Facts) -> str:
             f'Good news: "{cause.id}" explains nothing any more. Delete it from libraries.toml.'
         )
     if facts.outdated:
-        lines.append(
-            f"Run before the last change here: {', '.join(facts.outdated)}. `crosswarp libraries --resume` runs them."
-        )
+        again = ",".join(facts.outdated)
+        lines.append(f"Run before the last change here: crosswarp libraries --triton {again}")
     red = [cell for cell in known if cell.bare and cell.bare.red]
     fixed = [cell for cell in red if cell.shimmed and cell.shimmed.outcome == "pass"]
     lines.append(
