@@ -60,15 +60,16 @@ def _told(outcome, phase="compile", seconds=0.1):
     [
         (_told("pass"), [True]),
         (_told("unsupported", "execute"), [True]),
-        # What others left behind in the process must not count.
         (_told("mismatch", "compare"), [True, False]),
         (_told("crash"), [True, False]),
         (_told("api-error"), [True, False]),
-        # Slow beside others, or slow by itself?
+        # Slow once, or slow?
         (_told("pass", seconds=60.0), [True, False]),
     ],
 )
-def test_what_shows_something_among_others_runs_by_itself(monkeypatch, first, asked):
+def test_a_program_that_does_not_pass_quickly_runs_again_and_is_assembled(
+    monkeypatch, first, asked
+):
     runs = []
 
     class Worker(Pretended):

@@ -27,7 +27,7 @@ BATCH = 40
 SPREAD_BATCH = 16
 # Batches that the lanes may begin while a finding of an earlier one is made small, which takes minutes.
 AHEAD = 8
-# One in so many of the spread programs runs like others: by itself, and through ptxas.
+# One in so many of the spread programs is assembled like others.
 _THOROUGH = 8
 # Cells of a program that is spread and shows something: where it began, another target, the columns before and after.
 _BESIDE = 4

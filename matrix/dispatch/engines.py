@@ -5,7 +5,7 @@ Each engine's library is a separate extra, and is imported when the engine is as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -22,9 +22,6 @@ class Engine(Protocol):
 
     def cancel(self) -> None:
         """Ends running tasks, and starts no others."""
-
-
-Make = Callable[[str, Path, int, int], Engine]
 
 
 def engine(name: str, folder: Path, workers: int, cpus: int) -> Engine:
