@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.laboratory.fuzzing import triage
 from crosswarp.matrix.errors import EXIT_ENVIRONMENT, EXIT_EXPECTED, EXIT_UNEXPECTED, EXIT_USAGE
 from crosswarp.reports import cli
 
@@ -71,10 +72,12 @@ ALL_IN_ONE = 320
 
 
 @pytest.fixture
-def fuzz(tmp_path, capsys):
+def fuzz(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(triage, "SHRINK_PROGRAMS", 20)
+
     def run(*pythons, options=("--programs", "12"), work="work", seed=3):
         words = ["fuzz", "--here", *pythons, "--work", str(tmp_path / work), "--seed", str(seed)]
-        words += ["--shrink-seconds", "600", "--shrink-programs", "20"]
+        words += ["--shrink-seconds", "600"]
         code = cli.main([*words, *options])
         said = capsys.readouterr()
         return code, said.out, said.err

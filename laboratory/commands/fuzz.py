@@ -92,7 +92,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         ("time-limit", 60, "S", "for one program (60)"),
         ("memory-limit", 6000, "MB", "for one program (6000)"),
         ("shrink-seconds", 120, "S", "to make one finding smaller (120)"),
-        ("shrink-programs", 400, "N", "that are tried to make one finding smaller (400)"),
     )
     add_work(parser, "environments, programs and findings (.crosswarp)")
     add_files(parser, "columns", "targets", "issues")
@@ -129,8 +128,8 @@ def run(options: argparse.Namespace, argv: Sequence[str]) -> int:
         # investigate a finding may use a quarter of memory, those that search for one half.
         workers = _memory_mb() // places.WORKER_MB
         triage = Triage(
-            programs, lane(workers // 4), sorted(on), issues, _say, options.shrink_seconds, options.shrink_programs,
-        )  # fmt: skip
+            programs, lane(workers // 4), sorted(on), issues, _say, options.shrink_seconds
+        )
         jobs = options.jobs or default_jobs()
         return _explore(
             options, programs, [lane(workers // 2 // jobs) for _ in range(jobs)], triage

@@ -19,6 +19,8 @@ from .ran import Cell
 
 # Programs of one column that are made small although they may share a cause: no text distinguishes wrong numbers.
 _ALIKE = 4
+# Programs that are tried to make one finding smaller. Seconds alone would give another one on a slower machine.
+SHRINK_PROGRAMS = 400
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,6 @@ class Triage:
     issues: Sequence[Issue]
     said: Callable[[str], None]
     shrink_seconds: float = 120.0
-    shrink_programs: int = 400
     findings: list[Finding] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
     doubted: Counter[str] = field(default_factory=Counter)
@@ -157,7 +158,7 @@ class Triage:
                 >= judging.SLOWER * (other.compile_seconds or 0.01)
             )
 
-        return shrinking.shrink(program, make, still, self.shrink_seconds, self.shrink_programs)
+        return shrinking.shrink(program, make, still, self.shrink_seconds, SHRINK_PROGRAMS)
 
     def measured(self, program: Program, begun: str, suspect: Suspect) -> Finding:
         """`program` in every column and on every target."""
