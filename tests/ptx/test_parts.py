@@ -8,6 +8,7 @@ import pytest
 from crosswarp.matrix.cell.machines.ptx import (
     atomics,
     cancels,
+    descriptors,
     errors,
     floats,
     integers,
@@ -573,3 +574,76 @@ def test_a_watch_is_heard_by_what_it_sets_on_itself():
     alone.finished = heard.append
     several([alone, other]).finished(7)
     assert heard == [7]
+
+
+def shape(kind="f16", d=1, a=0, b=0, m=128, n=64, group=1, more=0):
+    """A tcgen05 instruction descriptor by its fields."""
+    scaled = kind.startswith("mx")
+    raw = a << 7 | b << 10 | n >> 3 << 17 | more
+    raw |= m >> 7 << 27 if scaled else d << 4 | m >> 4 << 24
+    return descriptors.Shape(kind, raw, group)
+
+
+@pytest.mark.parametrize(
+    ("fields", "types", "rows", "depth"),
+    [
+        ({}, ("f16", "f16", "f32"), 128, 16), ({"d": 0, "a": 1, "b": 1}, ("bf16", "bf16", "f16"), 128, 16),
+        ({"m": 64}, ("f16", "f16", "f32"), 64, 16), ({"m": 256, "group": 2}, ("f16", "f16", "f32"), 128, 16),
+        ({"m": 128, "group": 2, "n": 256}, ("f16", "f16", "f32"), 64, 16),
+        ({"kind": "tf32", "a": 2, "b": 2}, ("tf32", "tf32", "f32"), 128, 8),
+        ({"kind": "f8f6f4", "a": 1, "b": 5}, ("e5m2", "e2m1", "f32"), 128, 32),
+        ({"kind": "i8", "d": 2, "b": 1}, ("u8", "s8", "s32"), 128, 32),
+        ({"kind": "mxf8f6f4", "b": 5}, ("e4m3", "e2m1", "f32"), 128, 32),
+        ({"kind": "mxf4", "a": 1, "b": 1}, ("e2m1", "e2m1", "f32"), 128, 64),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_product(fields, types, rows, depth):
+    made = shape(**fields)
+    assert ((made.a, made.b, made.d), made.m, made.depth) == (types, rows, depth)
+    assert (made.n, made.dense_fp4) == (fields.get("n", 64), fields.get("kind") == "mxf4")
+    assert (made.transposed, made.negated) == ((0, 0), False)
+    for more, transposed, negated in ((1 << 13, (0, 0), True), (1 << 14, (0, 0), True), (3 << 13, (0, 0), False),
+                                      (1 << 15, (1, 0), False), (1 << 16, (0, 1), False)):  # fmt: skip
+        other = shape(**fields, more=more)
+        assert (other.transposed, other.negated) == (transposed, negated)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"more": 1 << 2}, "sparse or saturates"), ({"more": 1 << 3}, "sparse or saturates"),
+        ({"a": 2}, "of types 2 and 0"), ({"b": 2}, "of types 0 and 2"), ({"d": 2}, "with a result of type 2"),
+        ({"kind": "i8", "d": 1}, "with a result of type 1"),
+        ({"kind": "tf32", "a": 2, "b": 2, "d": 0}, "result of type 0"),
+        ({"m": 32}, "of M 32 and N 64"), ({"m": 256}, "of M 256"), ({"m": 64, "group": 2}, "of M 64"),
+        ({"n": 0}, "N 0"), ({"n": 264}, "N 264"), ({"kind": "mxf4", "a": 0, "b": 1}, "of types 0 and 1"),
+    ],
+)  # fmt: skip
+def test_shapes_that_no_product_has(fields, words):
+    with pytest.raises(errors.Unsupported, match=words):
+        shape(**fields)
+
+
+@pytest.mark.parametrize(
+    ("more", "ids", "kind"),
+    [(0, (0, 0), "ue4m3"), (1 << 23, (0, 0), "ue8m0"), (1 << 29, (1, 0), "ue4m3"), (2 << 4, (0, 2), "ue4m3")],
+)  # fmt: skip
+def test_the_factors_of_a_scaled_product(more, ids, kind):
+    made = shape("mxf4nvf4", a=1, b=1, more=more)
+    assert (made.scale_ids, made.scale_kind) == (ids, kind)
+    plain = shape(more=1 << 23)
+    assert (plain.scale_ids, plain.scale_kind) == ((0, 0), "")
+
+
+def test_a_matrix_that_no_descriptor_can_say():
+    made = descriptors.Descriptor(3 << 16 | 5 << 32 | 6 << 49 | 2 << 61)
+    assert (made.leading, made.stride, made.base, made.span) == (48, 80, 6, descriptors._SPANS[2])
+    for raw, words in ((7 << 61, "swizzle mode 7"), (1 << 52, "absolute stride")):
+        with pytest.raises(errors.Unsupported, match=words):
+            descriptors.Descriptor(raw)
+
+
+def test_a_table_of_three_operands_that_gives_nothing():
+    ones = np.full((1, 4), 0xFFFFFFFF, "u4")
+    made = integers.lop3(ones, ones, ones, 0)
+    assert made.shape == (1, 1) and not made.any()
