@@ -384,3 +384,142 @@ def test_every_name_of_the_host_is_found_under_its_full_name():
     assert api.has("2.3.1", "triton.language.math.tanh") is True
     assert api.has("3.9.0", "triton.language.no_release_has_this") is None
     assert api.parameters("3.9.0", "triton.language.store")["*"] == ""
+
+
+# What Python says of them as well.
+KNOWN = """
+[1] + [2] == [1, 2]
+[1] + [2] == [2, 1]
+-1 < 0
+-1.5 == 1.5
+not []
+not [0]
+not None
+1 if [] else 0
+0 if [] else 1
+{'a': 1}.get('a') == 1
+{'a': 1}.get('b') is None
+{'a': 1}.get('b', 2) == 3
+list({'a': 1}.keys()) == ['a']
+list({'a': 1}.values()) == [2]
+'a' in {'a', 'b'}
+'c' in {'a', 'b'}
+'c' not in ('a', 'b')
+(1, 2)[0] == 1
+(1, 2)[1:] == (2,)
+[1, 2, 3][::2] == [1, 3]
+[1, 2, 3][-1] == 3
+{'a': 1}['a'] == 1
+'3.4.0'.split('.')[0] == '3'
+'3.4.0'.rsplit('.', 1)[1] == '0'
+'3.4+git'.partition('+')[0] == '3.4'
+'a-b'.rpartition('-')[2] == 'a'
+'abc'.startswith('ab')
+'abc'.endswith('ab')
+' a '.strip() == 'a'
+' a'.lstrip() == 'a'
+'a '.rstrip() == ' a'
+'A'.lower() == 'a'
+'a'.upper() == 'a'
+'12'.isdigit()
+'abc'.removeprefix('a') == 'bc'
+'abc'.removesuffix('c') == 'bc'
+'abc'.replace('b', '') == 'ac'
+int('12') == 12
+int('x' in 'xy') == 1
+str(3) == '3'
+len((1, 2)) == 2
+bool('')
+any([0, 1])
+all([0, 1])
+any(())
+all(())
+min(3, 2) == 2
+max(3, 2) == 2
+tuple([1]) == (1,)
+set([1]) == {1}
+list(map(int, ['1', '2'])) == [1, 2]
+tuple(map(int, '3.4'.split('.'))) >= (3, 4)
+[int(part) for part in '3.4'.split('.')] == [3, 4]
+1 < 2 < 3
+1 < 2 > 3
+3 >= 3
+3 <= 2
+1 != 1
+None is None
+0 or 1
+1 and 0
+'' or []
+(value := 3) == 3
+"""
+# What depends on something else.
+OPEN = """
+unknown
+unknown()
+unknown.name
+not unknown
+unknown and 1
+unknown or 0
+[*unknown] == []
+(*unknown,) == ()
+{**unknown} == {}
+{unknown: 1} == {}
+{unknown} == set()
+[unknown] == [1]
+-unknown < 0
+'a' * 2 == 'aa'
+1 + 1 == 2
+[1][5] == 1
+{'a': 1}['b'] == 1
+int('x') == 1
+int('1234567890') == 1
+'a'.center(3) == ' a '
+'a'.startswith(unknown)
+[1] + unknown == [1]
+1 < unknown < 3
+[part for part in unknown] == []
+[part for part in [1] if part] == [1]
+(lambda: 1)
+1 < 'a'
+unknown[0] == 1
+[1][unknown] == 1
+f'{unknown}' == ''
+"""
+TRUTHS = [
+    *((text, bool(eval(text))) for text in KNOWN.strip().splitlines()),
+    *((text, None) for text in OPEN.strip().splitlines()),
+]
+
+
+@pytest.mark.parametrize("text, known", TRUTHS)
+def test_what_an_expression_is_known_to_be(check, text, known):
+    """A branch that is never taken is not looked at, and both are where nothing is known."""
+    gone = [("host-name", "triton.ops", ("3.9.0",))]
+    branches = (
+        f"if {text}:\n    import triton.ops.matmul\n",
+        f"if {text}:\n    pass\nelse:\n    import triton.ops.matmul\n",
+    )
+    found = [check(branch, releases=("3.9.0",)) == gone for branch in branches]
+    assert found == {True: [True, False], False: [False, True], None: [True, True]}[known]
+
+
+@pytest.mark.parametrize(
+    "text, caught",
+    [
+        ("try:\n    {}\nexcept ImportError:\n    pass", True), ("try:\n    {}\nexcept:\n    pass", True),
+        ("try:\n    {}\nexcept (KeyError, ModuleNotFoundError):\n    pass", True),
+        ("try:\n    {}\nexcept BaseException:\n    pass", True), ("try:\n    {}\nexcept KeyError:\n    pass", False),
+        ("try:\n    {}\nfinally:\n    pass", False), ("try:\n    pass\nexcept ImportError:\n    {}", True),
+        ("with contextlib.suppress(ImportError):\n    {}", True), ("with suppress(Exception):\n    {}", True),
+        ("with suppress(KeyError):\n    {}", False), ("with other(ImportError):\n    {}", False),
+        ("with other:\n    {}", False), ("for x in y:\n    {}", False), ("for x in y:\n    pass\nelse:\n    {}", False),
+        ("while y:\n    {}", False), ("while False:\n    {}", True), ("while False:\n    pass\nelse:\n    {}", False),
+        ("while y:\n    pass\nelse:\n    {}", False), ("assert {}", None),
+    ],
+)  # fmt: skip
+def test_which_statements_an_error_ends(check, text, caught):
+    statement = "import triton.ops.matmul"
+    if caught is None:
+        text, caught = "def f():\n    {}\nf()", False
+    found = check(text.format(statement), releases=("3.9.0",))
+    assert found == ([] if caught else [("host-name", "triton.ops", ("3.9.0",))])
