@@ -604,3 +604,94 @@ def test_a_default_is_left_to_configurations_that_the_file_does_not_show(inferre
     (signature,) = inferred(text)["kernel"].signatures
     assert [one.name for one in signature.arguments] == ["x"]
     assert signature.left == ("BLOCK",) and not signature.spare
+
+
+# Passed by a function whose parameters are a tensor, a whole number, a float, a truth, and one without an annotation.
+NUMBERS = """
+7  # n=7 i32
+-7  # n=-7 i32
+not 0  # n=True i1
+2 + 3  # n=5 i32
+7 - 9  # n=-2 i32
+3 * 4  # n=12 i32
+7 // 2  # n=3 i32
+7 / 2  # n=3.5 fp32
+7 % 4  # n=3 i32
+1 << 5  # n=32 i32
+64 >> 2  # n=16 i32
+2 ** 10  # n=1024 i32
+2 ** 70  # n i32:16
+1 << 70  # n i32:16
+2 ** 0.5  # n=1.4142135623730951 fp32
+1.5 + 1  # n=2.5 fp32
+min(3, 5)  # n=3 i32
+max(3, 5)  # n=5 i32
+min(2.5, 3)  # n=2.5 fp32
+int(3.7)  # n=3 i32
+int(-3.7)  # n=-3 i32
+len((1, 2))  # n i32:16
+math.ceil(3.2)  # n=4 i32
+math.floor(3.7)  # n=3 i32
+math.sqrt(16.0)  # n=4.0 fp32
+math.log2(8)  # n=3.0 fp32
+float(3)  # n=3.0 fp32
+triton.cdiv(7, 2)  # n=4 i32
+triton.next_power_of_2(100)  # n=128 i32
+triton.next_power_of_2(1)  # n=1 i32
+triton.next_power_of_2(64)  # n=64 i32
+bool(3)  # n i1
+(3, 4)[1]  # n=4 i32
+[3, 4][0]  # n=3 i32
+1 if b else 2  # n=1 i32
+3 if b else 3  # n=3 i32
+i + 1  # n i32:16
+i * 2.0  # n fp32
+i / 2  # n fp32
+i // 2  # n i32:16
+f + 1  # n fp32
+f ** 2  # n fp32
+i ** 2  # n i32:16
+u + 1  # n i32:16
+u + 1.0  # n i32:16
+u ** 0.5  # n fp32
+i < 2  # n i1
+i and 3  # n=3 i32
+b or b  # n i1
+b and (i < 2)  # n i1
+not b  # n i1
+-f  # n fp32
+-i  # n i32:16
+min(i, 3)  # n i32:16
+min(i, 3.0)  # n i32:16
+min(u, 3)  # n i32:16
+min()  # n i32:16
+len(u)  # n i32:16
+int(u)  # n i32:16
+triton.cdiv(i, 2)  # n i32:16
+triton.cdiv(7, i)  # n i32:16
+float(u)  # n fp32
+math.exp(u)  # n fp32
+bool(u)  # n i1
+x.ndim  # n i32:16
+x.itemsize  # n i32:16
+x.shape[0]  # n i32:16
+x.numel()  # n i32:16
+u.shape[0]  # n i32:16
+u.size(0)  # n i32:16
+2**31 - 1  # n=2147483647 i32
+2**31  # n=2147483648 i64
+-2**31 - 1  # n=-2147483649 i64
+2**63  # n=9223372036854775808 u64
+1 // 0  # n i32:16
+True  # n=True i1
+True + 1  # n=2 i32
+None  # n=None
+"""
+
+
+@pytest.mark.parametrize("line", NUMBERS.strip().splitlines())
+def test_what_a_launch_passes(inferred, line):
+    expression, _, argument = line.partition("  # ")
+    head = "import math\ndef run(x: torch.Tensor, i: int, f: float, b: bool, u):\n"
+    found = copied(inferred, f"{head}    copy[(1,)](x, x, {expression}, BLOCK=8)\n")
+    assert str(found.arguments[2]) == argument
