@@ -90,6 +90,11 @@ def packed_halves():
             # q is the high half, and not the negation.
             operation = f"{name}.{form.name}x2"
             ROWS.append(Row(operation, _with_negation(operation), raw, found, target=target))
+            # As a number of the same form: 1.0 in the halves where it holds.
+            ones = np.uint32(0x3C00 if form is F16 else 0x3F80)
+            numbers = found[0] * ones | found[1] * ones << np.uint32(16)
+            operation = f"set.{name}.{form.name}x2.{form.name}x2"
+            ROWS.append(Row(operation, f"{operation} %x, %a, %b;", raw, [numbers], target=target))
 
 
 integers()

@@ -8,6 +8,8 @@ _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", 
 # An unordered comparison is the opposite of the opposite ordered one.
 _OPPOSITE = {"ltu": ">=", "leu": ">", "gtu": "<=", "geu": "<"}
 _HALVES = {"f16x2": "floats.halves_f16", "bf16x2": "floats.halves_bf16"}
+# 1.0 in the low and in the high half.
+_ONES = {"f16x2": (0x3C00, 0x3C000000), "bf16x2": (0x3F80, 0x3F800000)}
 
 
 def _comparison(low, instruction, operator, type_name, a, b):
@@ -77,6 +79,12 @@ def set_(low, instruction):
         if part != "ftz":
             raise instruction.unsupported(f"modifier .{part}")
     value = _comparison(low, instruction, operator, type_name, *instruction.operands[1:3])
+    if type_name in _HALVES and to == type_name:
+        value = low.temporary(value)
+        low_one, high_one = _ONES[type_name]
+        number = f"(np.where({value}[..., 0], u4({low_one}), u4(0)) | np.where({value}[..., 1], u4({high_one}), u4(0)))"
+        low.write(instruction.operands[0], number, "b32")
+        return
     if type_name in _HALVES or to not in ("u32", "s32", "f32"):
         raise instruction.unsupported()
     number = (
