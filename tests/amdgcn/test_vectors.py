@@ -289,3 +289,67 @@ def test_bfloat16_is_rounded_to_even():
         run("v_cvt_pk_bf16_f32 v4, v1, v2", "gfx950", v={1: 0x3F808000, 2: 0x3F818000}), 4
     )
     assert found[0] == 0x3F823F80
+
+
+ONES = 0x3C003C00
+# A snippet, its target and registers -> v4 (and v5) after it.
+SIX_AND_ONE = {1: f32(2)[0], 2: f32(3)[0], 3: f32(1)[0], 4: 0xAAAABBBB}
+SNIPPETS = [
+    ("v_fma_mixlo_f16 v4, v1, v2, v3", "gfx942", SIX_AND_ONE, [0xAAAA4700]),
+    ("v_fma_mixhi_f16 v4, v1, v2, v3", "gfx942", SIX_AND_ONE, [0x4700BBBB]),
+    ("v_fma_mix_f32 v4, v1, v2, v3", "gfx942", SIX_AND_ONE, [f32(7)[0]]),
+    ("v_fmac_f32_e32 v4, v1, v2", "gfx942", {1: f32(2)[0], 2: f32(3)[0], 4: f32(10)[0]}, [f32(16)[0]]),
+    ("v_fmac_f32_e64 v4, -v1, |v2|", "gfx942", {1: f32(2)[0], 2: f32(-3)[0], 4: f32(10)[0]}, [f32(4)[0]]),
+    ("v_fmac_f16_e32 v4, v1, v2", "gfx1100", {1: ONES, 2: 0x4000, 4: 0x3C00}, [0x4200]),
+    ("v_cvt_pk_f32_fp8_e32 v[4:5], v1", "gfx950", {1: 0x40384038}, [f32(1)[0], f32(2)[0]]),
+    ("v_cvt_pk_f32_fp8_sdwa v[4:5], v1 src0_sel:WORD_1", "gfx950", {1: 0x40380000}, [f32(1)[0], f32(2)[0]]),
+    ("v_cvt_pk_f32_fp8_sdwa v[4:5], v1 src0_sel:WORD_0", "gfx950", {1: 0x00003840}, [f32(2)[0], f32(1)[0]]),
+    ("v_cvt_pk_f32_fp8_e64 v[4:5], v1 op_sel:[1,0]", "gfx1200", {1: 0x40380000}, [f32(1)[0], f32(2)[0]]),
+    ("v_cvt_pk_f32_bf8_e32 v[4:5], v1", "gfx950", {1: 0x403C}, [f32(1)[0], f32(2)[0]]),
+    ("v_cvt_pk_fp8_f32 v4, v1, v2", "gfx950", {1: f32(1)[0], 2: f32(2)[0], 4: 0xAAAABBBB}, [0xAAAA4038]),
+    ("v_cvt_pk_fp8_f32 v4, v1, v2 op_sel:[0,0,1]", "gfx950", {1: f32(1)[0], 2: f32(2)[0], 4: 0xAAAABBBB}, [0x4038BBBB]),
+    ("v_cvt_pk_bf8_f32 v4, v1, v2", "gfx950", {1: f32(1)[0], 2: f32(2)[0], 4: 0}, [0x403C]),
+    ("v_pk_add_f16 v4, v1, v2 neg_lo:[0,1]", "gfx942", {1: ONES, 2: ONES}, [0x40000000]),
+    ("v_pk_add_f16 v4, v1, v2 neg_hi:[0,1]", "gfx942", {1: ONES, 2: ONES}, [0x00004000]),
+    ("v_bitop3_b32 v4, v1, v2, v3", "gfx950", {1: BIG, 2: BIG, 3: BIG}, [0]),
+    ("v_min_num_f32_e32 v4, v1, v2", "gfx1200", {1: 0, 2: 0x80000000}, [0x80000000]),
+    ("v_min_num_f32_e32 v4, v1, v2", "gfx1200", {1: 0x80000000, 2: 0}, [0x80000000]),
+    ("v_max_num_f32_e32 v4, v1, v2", "gfx1200", {1: 0x80000000, 2: 0}, [0]),
+    ("v_max_num_f32_e32 v4, v1, v2", "gfx1200", {1: 0, 2: 0x80000000}, [0]),
+    ("v_min_num_f32_e32 v4, v1, v2", "gfx1200", {1: f32(3)[0], 2: f32(2)[0]}, [f32(2)[0]]),
+    ("v_min_num_f32_e32 v4, v1, v2", "gfx1200", {1: 0x7FC00000, 2: f32(2)[0]}, [f32(2)[0]]),
+    ("v_max_num_f32_e32 v4, v1, v2", "gfx1200", {1: f32(-1)[0], 2: 0x7FC00000}, [f32(-1)[0]]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0x3C00, 2: 0, 3: 0x3C00}, [0x7C00]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0x3C00, 2: 0x8000, 3: 0x3C00}, [0xFC00]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0x3C00, 2: 0x4000, 3: 0}, [0]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0x3C00, 2: 0x7C00, 3: 0x4000}, [0]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0x3C00, 2: 0xC000, 3: 0x4000}, [0xBC00]),
+    ("v_div_fixup_f16 v4, v1, v2, v3", "gfx942", {1: 0xBC00, 2: 0x4000, 3: 0x4000}, [0x3C00]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("body, target, registers, results", SNIPPETS)
+def test_snippets_by_hand(body, target, registers, results):
+    found = run(body, target, v={number: int(bits) for number, bits in registers.items()})
+    got = [int(lanes_of(found, 4 + place)[0]) for place in range(len(results))]
+    # Sixteen bits alone are the low half.
+    mask = 0xFFFF if "_f16_e32" in body or "fixup_f16" in body else BIG
+    assert [hex(bits & mask) for bits in got] == [hex(int(bits)) for bits in results]
+
+
+@pytest.mark.parametrize(
+    "compare, a, b, holds",
+    [
+        ("s_cmp_lt_f32", 1.0, 2.0, True), ("s_cmp_lt_f32", 2.0, 1.0, False), ("s_cmp_lt_f32", np.nan, 1.0, False),
+        ("s_cmp_nlt_f32", np.nan, 1.0, True), ("s_cmp_neq_f32", np.nan, np.nan, True), ("s_cmp_eq_f32", 1.0, 1.0, True),
+        ("s_cmp_lg_f32", np.nan, 1.0, False), ("s_cmp_o_f32", np.nan, 1.0, False), ("s_cmp_u_f32", np.nan, 1.0, True),
+        ("s_cmp_ge_f32", 1.0, 1.0, True), ("s_cmp_nge_f32", 1.0, 1.0, False), ("s_cmp_gt_f32", -1.0, -2.0, True),
+    ],
+)  # fmt: skip
+def test_scalar_floats_are_compared(compare, a, b, holds):
+    found = run(
+        f"{compare} s2, s3\ns_cselect_b32 s4, 7, 9",
+        "gfx1200",
+        s={2: int(f32(a)[0]), 3: int(f32(b)[0])},
+    )
+    assert found.r(4)[0, 0] == (7 if holds else 9)
