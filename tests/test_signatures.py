@@ -695,3 +695,66 @@ def test_what_a_launch_passes(inferred, line):
     head = "import math\ndef run(x: torch.Tensor, i: int, f: float, b: bool, u):\n"
     found = copied(inferred, f"{head}    copy[(1,)](x, x, {expression}, BLOCK=8)\n")
     assert str(found.arguments[2]) == argument
+
+
+# What a kernel does with `u`, of which its launch says nothing -> as what both are passed.
+USES = """
+tl.store(x + u, 1.0)  # x *fp32 | u i32
+tl.store(x + u * 4, 1.0)  # x *fp32 | u i32
+tl.store(x, tl.load(u))  # x *fp32 | u *fp32
+tl.store(u, 1.0)  # x *fp32 | u *fp32
+tl.store(u + 4, 1.0)  # x *fp32 | u *fp32
+tl.store(x, tl.load(x + o, mask=o < u))  # x *fp32 | u i32
+tl.store(x + o, 1.0, mask=o < u)  # x *fp32 | u i32
+tl.store(x, u)  # x *fp32 | u i32
+tl.store(x, u * 2.0)  # x *fp32 | u fp32
+tl.store(x, u + 0.5)  # x *fp32 | u fp32
+tl.store(x, tl.exp(u))  # x *fp32 | u fp32
+tl.store(x, tl.where(o < 4, u, 0.0))  # x *fp32 | u i32
+tl.store(x, u & 1)  # x *fp32 | u i32
+tl.store(x, u >> 1)  # x *fp32 | u i32
+tl.store(x, ~u)  # x *fp32 | u i1
+tl.store(x, -u)  # x *fp32 | u i32
+tl.store(x, u // 2)  # x *fp32 | u i32
+tl.store(x, u % 2)  # x *fp32 | u i32
+if u:\\n        tl.store(x, 1.0)  # x *fp32 | u i1
+if not u:\\n        tl.store(x, 1.0)  # x *fp32 | u i1
+if u > 3:\\n        tl.store(x, 1.0)  # x *fp32 | u i32
+if u is not None:\\n        tl.store(x, tl.load(u))  # x *fp32 | u *fp32
+for i in range(u):\\n        tl.store(x + i, 1.0)  # x *fp32 | u i32
+for i in range(0, 8, u):\\n        tl.store(x + i, 1.0)  # x *fp32 | u i32
+tl.store(x + tl.arange(0, 8) * u, 1.0)  # x *fp32 | u i32
+tl.store(x + tl.program_id(0) * u, 1.0)  # x *fp32 | u i32
+tl.atomic_add(u, 1)  # x *fp32 | u *i32
+tl.atomic_add(x, u)  # x *fp32 | u i32
+tl.store(x, u.to(tl.float32))  # x *fp32 | u i32
+tl.store(x, tl.cast(u, tl.float32))  # x *fp32 | u i32
+tl.store(x, tl.cdiv(u, 4))  # x *i32 | u i32
+tl.store(x, tl.sqrt(u))  # x *fp32 | u fp32
+tl.store(x, tl.maximum(u, 0.0))  # x *fp32 | u i32
+tl.store(x, tl.load(tl.make_block_ptr(u, (4,), (1,), (0,), (4,), (0,))))  # x *fp32 | u *fp32
+tl.store(x, tl.load(tl.make_block_ptr(x, (u,), (1,), (0,), (4,), (0,))))  # x *fp32 | u i32
+tl.store(x, tl.load(tl.make_block_ptr(x, (4,), (u,), (0,), (4,), (0,))))  # x *fp32 | u i32
+v = u\\n    tl.store(x + v, 1.0)  # x *fp32 | u i32
+v = u + o\\n    tl.store(v, 1.0)  # x *fp32 | u *fp32
+u += 4\\n    tl.store(u, 1.0)  # x *fp32 | u *fp32
+tl.store(x, 1.0 if u else 2.0)  # x *fp32 | u i1
+tl.device_assert(u)  # x *fp32 | u i32
+tl.device_assert(u < 3)  # x *fp32 | u i32
+tl.store(x, u == 3)  # x *fp32 | u i32
+tl.multiple_of(u, 8)  # x *fp32 | u i32
+tl.store(x + (u and 1), 1.0)  # x *fp32 | u i1
+pass  # x *fp32 | u i32
+"""
+
+
+@pytest.mark.parametrize("line", USES.strip().splitlines())
+def test_what_a_use_says_of_a_parameter(inferred, line):
+    body, _, passed = line.partition("  # ")
+    body = body.replace("\\n", "\n")
+    found = inferred(
+        f"@triton.jit\ndef k(x, u):\n    o = tl.arange(0, 8)\n    {body}\n\n"
+        "def run(x: torch.Tensor, u):\n    k[(1,)](x, u)\n"
+    )
+    (signature,) = found["k"].signatures
+    assert " | ".join(map(str, signature.arguments)).replace(":16", "") == passed
