@@ -349,6 +349,36 @@ def test_a_field_of_a_cell_that_was_not_written_so(path, make_record, field, val
             store.records(run)
 
 
+READERS = {
+    "environments": Store.environments, "sessions": Store.planned, "taken": Store.reused_items,
+    "notes": Store.notes,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value"),
+    [
+        ("environments", "seconds", "soon"),
+        ("environments", "versions", "[1]"),
+        ("environments", "overrides", "{}"),
+        ("sessions", "lane", "fast"),
+        ("sessions", "planned", "many"),
+        ("taken", "source", "first"),
+        ("notes", "text", b"\xff"),
+    ],
+)
+def test_a_field_of_another_table_that_was_not_written_so(path, table, field, value):
+    with Store(path) as store:
+        run = store.begin([], {})
+        store.environment(run, store_module.Environment("a", "", "ready", "", {}, (), 0.0))
+        store.session(run, "a", "compile", {}, 1)
+        store.take(run, "a", {"item": 1})
+        store.note(run, "a", "text")
+        store._db.execute(f'UPDATE {table} SET "{field}" = ?', (value,))
+        with pytest.raises(StoreError, match=f"not written by crosswarp: {field} is no"):
+            READERS[table](store, run)
+
+
 def test_a_step_that_another_process_has_done_meanwhile_is_not_done_again(path, monkeypatch):
     class Late:
         """As if the other process had been quicker between the two looks at the format."""

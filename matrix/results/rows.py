@@ -82,6 +82,11 @@ def versions(row: sqlite3.Row, name: str) -> dict[str, Any]:
     return stored
 
 
+def fields(row: sqlite3.Row, names: Iterable[str]) -> tuple[Any, ...]:
+    """The values of fields of any table but `runs` and `cells`; those that are not listed are texts."""
+    return tuple(_READERS.get(name, text)(row, name) for name in names)
+
+
 def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
     stored = mapping(row, name)
     shard = stored.get("shard", [1, 1])
@@ -97,6 +102,13 @@ def plan(row: sqlite3.Row, name: str) -> dict[str, Any]:
     if not sound:
         raise _wrong(row, name, "a plan")
     return stored
+
+
+_READERS: Mapping[str, Callable[[sqlite3.Row, str], Any]] = {
+    **dict.fromkeys(("run", "source", "planned", "supported"), whole),
+    **dict.fromkeys(("requirements", "overrides"), texts),
+    "lane": lambda row, name: text(row, name, LANES), "seconds": number, "versions": versions,
+}  # fmt: skip
 
 
 def records(

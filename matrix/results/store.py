@@ -383,16 +383,13 @@ class Store:
 
     def columns(self, run: int) -> list[str]:
         """The columns that have cells in a run, in the order in which they were stored."""
-        return self._fetched(
-            lambda row: rows.text(row, "column"),
-            'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first',
-            run,
-        )
+        query = 'SELECT "column", min(rowid) AS first FROM cells WHERE run = ? GROUP BY "column" ORDER BY first'
+        return [column for (column,) in self._named("column", query, run)]
 
     def kernels(self, run: int) -> list[str]:
         """The kernels that have cells in a run."""
         query = "SELECT DISTINCT kernel FROM cells WHERE run = ?"
-        return self._fetched(lambda row: rows.text(row, "kernel"), query, run)
+        return [kernel for (kernel,) in self._named("kernel", query, run)]
 
     def counts(self, run: int) -> Counter[tuple[str, str, str, str, str, str]]:
         """How many cells ended how, by column, target, lane, mode, kernel and outcome."""
@@ -413,39 +410,30 @@ class Store:
 
     def sessions(self, run: int) -> dict[tuple[str, str], dict[str, Any]]:
         """The versions that each column's suite imported, by column and lane."""
-        query = "SELECT * FROM sessions WHERE run = ?"
-        return dict(
-            self._fetched(lambda row: (_session(row), rows.versions(row, "versions")), query, run)
-        )
+        sessions = self._rows("sessions", "column lane versions", run)
+        return {(column, lane): versions for column, lane, versions in sessions}
 
     def planned(self, run: int) -> dict[tuple[str, str], int]:
         """How many cases each column's suite said it would run, by column and lane."""
-        query = "SELECT * FROM sessions WHERE run = ?"
-        return dict(
-            self._fetched(lambda row: (_session(row), rows.whole(row, "planned")), query, run)
-        )
+        sessions = self._rows("sessions", "column lane planned", run)
+        return {(column, lane): planned for column, lane, planned in sessions}
 
     def environments(self, run: int) -> list[Environment]:
-        return self._fetched(
-            _environment, "SELECT * FROM environments WHERE run = ? ORDER BY rowid", run
-        )
+        names = "column label state message versions requirements seconds overrides"
+        return [Environment(*row) for row in self._rows("environments", names, run, "rowid")]
 
     def targets(self, run: int) -> dict[tuple[str, str], tuple[bool, str]]:
         """Whether each column has the target, and why not."""
-        return dict(
-            self._fetched(_target, "SELECT * FROM targets WHERE run = ? ORDER BY rowid", run)
-        )
+        targets = self._rows("targets", "column target supported message", run, "rowid")
+        return {(column, target): (has == 1, message) for column, target, has, message in targets}
 
     def with_keys(
         self, column: str, wanted: Mapping[str, tuple[str, ...]]
     ) -> dict[tuple[str, ...], int]:
         """For each key that a run has, its coordinate, and the newest of those runs."""
         newest: dict[tuple[str, ...], int] = {}
-        for key, run in self._fetched(
-            lambda row: (rows.text(row, "key"), rows.whole(row, "run")),
-            'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run',
-            column,
-        ):
+        query = 'SELECT run, key FROM keys WHERE "column" = ? ORDER BY run'
+        for key, run in self._named("key run", query, column):
             if key in wanted:
                 newest[wanted[key]] = max(run, newest.get(wanted[key], 0))
         return newest
@@ -453,28 +441,24 @@ class Store:
     def newest_with_keys(self, column: str) -> set[int]:
         """The runs that are the newest of any key of a column."""
         query = 'SELECT max(run) AS run FROM keys WHERE "column" = ? GROUP BY key'
-        return set(self._fetched(_number, query, column))
+        return {run for (run,) in self._named("run", query, column)}
 
     def newest_of_coordinates(self) -> set[int]:
         """The runs that are the newest with any key of a column, target, lane, mode and kernel, for each share."""
         share = "CASE instr(key, ' ') WHEN 0 THEN '' ELSE substr(key, instr(key, ' ')) END"
         place = '"column", target, lane, mode, kernel'
         query = f"SELECT DISTINCT max(run) AS run FROM keys GROUP BY {place}, {share}"
-        return set(self._fetched(_number, query))
+        return {run for (run,) in self._named("run", query)}
 
     def keys_of(self, run: int) -> dict[tuple[str, ...], str]:
         """The keys that a run has, by column, target, lane, mode and kernel."""
-        names = ("column", "target", "lane", "mode", "kernel", "key")
-        fetched = self._fetched(
-            lambda row: tuple(rows.text(row, name) for name in names),
-            "SELECT * FROM keys WHERE run = ?",
-            run,
-        )
-        return {row[:-1]: row[-1] for row in fetched}
+        keys = self._rows("keys", "column target lane mode kernel key", run)
+        return {row[:-1]: row[-1] for row in keys}
 
     def reused_items(self, run: int) -> dict[tuple[str, str], int]:
         """The items that did not run in `run`, by column, and the run whose results they reuse."""
-        return dict(self._fetched(_reused_item, "SELECT * FROM taken WHERE run = ?", run))
+        items = self._rows("taken", "column item source", run)
+        return {(column, item): source for column, item, source in items}
 
     def unsupported_targets(self, run: int) -> list[tuple[str, str, str]]:
         return [
@@ -484,11 +468,7 @@ class Store:
         ]
 
     def notes(self, run: int) -> list[Note]:
-        return self._fetched(
-            lambda row: Note(*(rows.text(row, name) for name in ("column", "kind", "text"))),
-            "SELECT * FROM notes WHERE run = ? ORDER BY id",
-            run,
-        )
+        return [Note(*row) for row in self._rows("notes", "column kind text", run, "id")]
 
     # Machinery
 
@@ -496,6 +476,15 @@ class Store:
         """All rows of a query, each as `read` returns it."""
         with self._plain_errors():
             return [read(row) for row in self._db.execute(query, values).fetchall()]
+
+    def _named(self, names: str, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """The fields of these names of all rows of a query."""
+        chosen = names.split()
+        return self._fetched(lambda row: rows.fields(row, chosen), query, *values)
+
+    def _rows(self, table: str, names: str, run: int, order: str = "run") -> list[tuple[Any, ...]]:
+        """The fields of these names of a table's rows for a run."""
+        return self._named(names, f"SELECT * FROM {table} WHERE run = ? ORDER BY {order}", run)
 
     def _put(self, table: str, chosen: Sequence[Sequence[Any]]) -> None:
         """Stores rows whose values are in the order of the table's columns, in place of earlier ones."""
@@ -565,36 +554,6 @@ def _run(row: sqlite3.Row) -> Run:
         "cut off" if status == "running" and _is_gone(row) else status,
         rows.optional(row, "exit_code", rows.whole), rows.texts(row, "argv"), rows.plan(row, "plan"), row["cells"],
         rows.text(row, "work") if "work" in row.keys() else "",  # noqa: SIM118
-    )  # fmt: skip
-
-
-def _number(row: sqlite3.Row) -> int:
-    return rows.whole(row, "run")
-
-
-def _session(row: sqlite3.Row) -> tuple[str, str]:
-    return rows.text(row, "column"), rows.text(row, "lane", LANES)
-
-
-def _target(row: sqlite3.Row) -> tuple[tuple[str, str], tuple[bool, str]]:
-    supported = rows.whole(row, "supported") == 1
-    return (rows.text(row, "column"), rows.text(row, "target")), (
-        supported,
-        rows.text(row, "message"),
-    )
-
-
-def _reused_item(row: sqlite3.Row) -> tuple[tuple[str, str], int]:
-    return (rows.text(row, "column"), rows.text(row, "item")), rows.whole(row, "source")
-
-
-def _environment(row: sqlite3.Row) -> Environment:
-    column, label, state, message = (
-        rows.text(row, name) for name in ("column", "label", "state", "message")
-    )
-    return Environment(
-        column, label, state, message, rows.versions(row, "versions"), rows.texts(row, "requirements"),
-        rows.number(row, "seconds"), rows.texts(row, "overrides"),
     )  # fmt: skip
 
 
