@@ -6,7 +6,6 @@ The host side is imported inside the fixtures: tests of the cell side may run in
 from __future__ import annotations
 
 import functools
-import gc
 import importlib.util
 import io
 import json
@@ -67,17 +66,6 @@ def pytest_xdist_make_scheduler(config, log):
             return nodeid if "test_cell_side.py" in nodeid else super()._split_scope(nodeid)
 
     return ColumnsApart(config, log)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection():
-    """Thousands of tests are made and held until the end: a collection of garbage need not walk them, then or later."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def pytest_collection_modifyitems(items):
