@@ -330,6 +330,8 @@ def host(tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(HOST), conftest, tmp_path, tmp_path / "steps.json", *ids],
             stderr=subprocess.PIPE, text=True,
+            # As a terminal starts it: under nohup it would ignore that signal.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )  # fmt: skip
         started.append(process)
         wait_for(reached.exists)
