@@ -15,7 +15,7 @@ import pytest
 
 from crosswarp.compat.isolate import Outcome
 from crosswarp.matrix.cell.asked import AskedCheck
-from crosswarp.matrix.cell.judging.verdict import Verdict
+from crosswarp.matrix.cell.judging.verdict import Verdict, as_data
 from crosswarp.matrix.cell.kinds import check as check_package
 from crosswarp.matrix.cell.kinds.check import (
     ASSUMED,
@@ -432,10 +432,34 @@ def test_workers_that_read_nothing_end_it_without_an_error(monkeypatch, status):
     "kind, outcome",
     [("signal", "not-run"), ("timeout", "not-run"), ("memory", "not-run"), ("exit", "crash")],
 )
-def test_how_a_files_import_ends_says_nothing_of_its_kernels(kind, outcome):
-    verdict = check_cell._died(Outcome(kind, reason="SIGABRT", output="another library's words"))
+def test_how_a_files_import_ends_says_nothing_of_its_kernels(monkeypatch, kind, outcome):
+    ended = Outcome(kind, reason="SIGABRT", output="another library's words")
+    verdict = check_cell._died(ended)
     assert verdict.outcome == outcome
     assert "SIGABRT" in verdict.message and "another library's words" in verdict.message
+    monkeypatch.setattr(check_cell, "run_isolated", lambda *_, **__: ended)
+    verdicts = check_cell._imported(AskedCheck(check={"kernels": {"k": {}, "l": {}}}), None)
+    assert verdicts == dict.fromkeys("kl", as_data(verdict))
+
+
+@pytest.mark.parametrize(
+    ("error", "alone"), [(KeyError("level"), True), (importing.Launched(), False)]
+)
+def test_a_package_that_fails_beside_stand_ins_is_left_out_and_one_that_launches_is_not(
+    monkeypatch, error, alone
+):
+    check = {
+        "file": "k.py", "module": "pack.k", "root": "", "absent": ["gone"], "kernels": {"k": {"within": ""}},
+    }  # fmt: skip
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("argv", "dont_write_bytecode"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+    for name in ("install", "stand_before", "be_true"):
+        monkeypatch.setattr(absent, name, lambda *_: None)
+    monkeypatch.setattr(importing, "find", lambda *_: None)
+    monkeypatch.setattr(importing, "_loaded", lambda _: (None, error))
+    importing.load(check, stop=False)
+    assert check.get("alone", False) is alone
 
 
 def test_of_a_file_that_is_cut_nothing_runs_after_its_kernels(tmp_path):

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import asdict
 
 import numpy as np
 import pytest
 
 from crosswarp.matrix.cell import estimate
-from crosswarp.matrix.cell.estimate import chips, flow, launch, machine_code, opcodes, warp
+from crosswarp.matrix.cell.estimate import (
+    chips,
+    encodings,
+    flow,
+    launch,
+    machine_code,
+    opcodes,
+    warp,
+)
 from crosswarp.matrix.cell.estimate.opcodes import anchor_of_machine, anchor_of_ptx, kind_of
 from crosswarp.matrix.cell.standins.virtual_gpu import Target
 from crosswarp.matrix.facts import targets
@@ -456,6 +465,25 @@ def test_endless_code_is_not_estimated(monkeypatch):
     assert code("NOP", "EXIT")
     with pytest.raises(estimate.NotDisassembled, match="more than 2 instructions"):
         code("NOP", "NOP", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("bits", "guard"), [(0, "P0"), (2, "P2"), (7, ""), (8 | 2, "!P2"), (8 | 7, "!PT")]
+)
+def test_the_guard_of_an_encoded_instruction(bits, guard):
+    assert encodings._decoded("BRA", "", bits << 12, 0, 1).guard == guard
+
+
+def test_a_table_with_a_line_out_of_range_is_not_read():
+    # DWARF 2: a row with line 1, and 16 bytes later one with `more` lines added.
+    def table(more):
+        program = bytes([1, 2, 16, 3, more & 0x7F, 1])
+        head = struct.pack("<IHIBBbBB", 20 + len(program), 2, 14, 1, 1, -5, 14, 10)
+        return head + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1]) + program
+
+    assert encodings._lines(table(5)) == {0: 1, 16: 6}
+    with pytest.raises(ValueError, match="out of range"):
+        encodings._lines(table(-5))
 
 
 @pytest.mark.parametrize(

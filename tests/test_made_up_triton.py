@@ -19,6 +19,7 @@ from crosswarp.compat.shims import (
     interpreter_autotune,
     interpreter_bool_sum,
     interpreter_nan,
+    interpreter_reserved_options,
     interpreter_scalar_mask,
     libdevice_modules,
 )
@@ -180,6 +181,25 @@ def test_an_autotuner_of_the_interpreter_measures_nothing(interpreter, applied, 
     ):
         assert Autotuner(fn)._bench(1, config="c", BLOCK=2) == times
         assert bool(acts(lambda fn=fn: Autotuner(fn)._bench(config="c"))) is (len(times) == 3)
+
+
+def test_a_launch_option_that_a_kernel_declares_is_for_both(interpreter, applied, acts):
+    class GridExecutor:
+        def __init__(self, fn):
+            self.fn = fn
+
+        def __call__(self, *args, **kwargs):
+            return self, args, kwargs
+
+    interpreter.GridExecutor, interpreter.RESERVED_KWS = GridExecutor, ["num_warps", "grid"]
+    applied(interpreter_reserved_options)
+    launch = GridExecutor(lambda x, num_warps=1: None)
+    for given, passed_on, own in (
+        ({"num_warps": 4}, (("x", 4), {"num_warps": 4}), True),
+        ({"grid": (1,)}, (("x",), {"grid": (1,)}), False),
+    ):
+        assert launch("x", **given) == (launch, *passed_on)
+        assert bool(acts(lambda given=given: launch("x", **given))) is own
 
 
 class Manager:

@@ -112,13 +112,15 @@ FILLED = {
     "matrix/running/progress.py": {"Expected"},
     "matrix/running/run.py": {"Result"},
     "matrix/running/unchanged.py": {"Taken"},
+    "matrix/signatures/source.py": {"Source"},
+    "matrix/signatures/uses.py": {"Use"},
     "matrix/work/library_ops.py": {"Verdict"},
     "reports/findings/causes.py": {"Cause"},
     "reports/findings/diff.py": {"Group"},
     "reports/findings/guards.py": {"Answer"},
     "reports/findings/view.py": {"Regression"},
 }
-VALUES = ("compat/", "matrix/facts/", "matrix/results/", "matrix/running/", "matrix/work/",
+VALUES = ("compat/", "matrix/facts/", "matrix/results/", "matrix/running/", "matrix/signatures/", "matrix/work/",
           "matrix/cell/protocol.py", "matrix/cell/starting/", "reports/findings/")  # fmt: skip
 
 

@@ -102,6 +102,9 @@ def test_memory_for_room_is_a_trade_when_the_room_is_there(compared):
     ):
         found = compared({"registers": 255, "stack": 0}, after, target)
         assert found.outcome == "resource-regressed"
+    # 20 warps are resident where 16 were: too few.
+    found = compared({"registers": 128, "stack": 0}, {"registers": 96, "stack": 40})
+    assert found.outcome == "resource-regressed"
 
 
 def test_spills_and_registers_that_both_grow_are_both_worse(compared):

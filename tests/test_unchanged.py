@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from crosswarp.matrix.environments.identity import Interpreter
 from crosswarp.matrix.errors import WorkError
 from crosswarp.matrix.facts import columns, targets
 from crosswarp.matrix.results.store import Store
-from crosswarp.matrix.running import merge
-from crosswarp.matrix.running.plan import Plan
+from crosswarp.matrix.running import merge, unchanged
+from crosswarp.matrix.running.plan import Coordinate, Plan
 from crosswarp.matrix.work import suite_keys
 from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.findings import reused
@@ -195,6 +196,19 @@ def test_nothing_changed_and_nothing_runs(go, fake_run):
     # It names the run in which they ran.
     third, taken = go(NEVER)
     assert (third.exit_code, set(taken.values())) == (0, {1})
+
+
+def test_the_source_of_a_result_is_the_run_in_which_it_ran(make_record, tmp_path):
+    asked, other, new = (make_record(kernel=name) for name in ("asked", "other", "new"))
+    plan = types.SimpleNamespace(shard=None, has=lambda cell: True)
+    with Store(tmp_path / "store.db") as store:
+        for _ in range(2):
+            run = store.begin(["run"], {})
+        store.cells(run, [asked, other])
+        store.keys(run, asked.column, {Coordinate.of(cell): cell.kernel for cell in (asked, other)})
+        store.take(run, asked.column, {asked.item: 1})
+        keys = {Coordinate.of(cell): cell.kernel for cell in (asked, new)}
+        assert unchanged.take(store, plan, asked.column, keys).cells == [(asked, 1)]
 
 
 def test_an_edited_kernel_runs_alone(go, fake_run, suite):

@@ -108,6 +108,15 @@ def test_what_fails_with_compat_alone_is_no_regression_of_tritons(stored, make_r
     assert [group.kernel for group in shown.regressions] == ["softmax"]
 
 
+@pytest.mark.parametrize(("without", "ours"), [("pass", True), ("crash", False)])
+def test_what_fails_with_compat_is_our_fault_where_it_passes_without(
+    stored, make_record, without, ours
+):
+    red = make_record(outcome="crash", mode="shimmed")
+    shown = stored([make_record(outcome=without), red])
+    assert (shown.fault(red).whose == "crosswarp") is ours
+
+
 def test_a_problem_of_one_column_is_not_another_s(stored, make_record, tmp_path):
     columns = ("triton-3.1.0", "triton-3.2.0")
     shown = stored([make_record(column=one) for one in columns])
