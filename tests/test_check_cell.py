@@ -809,9 +809,9 @@ def test_a_file_is_run_to_its_last_kernel(tmp_path):
     ],
 )  # fmt: skip
 def test_the_modules_that_are_stood_in_for(names, name, stands_in):
-    found = absent._Finder(names).find_spec(name, None)
-    assert (found is not None) is stands_in
-    assert found is None or (found.name == name and found.submodule_search_locations == [])
+    spec = absent._Finder(names).find_spec(name, None)
+    assert (spec is not None) is stands_in
+    assert spec is None or (spec.name == name and spec.submodule_search_locations == [])
 
 
 def test_a_name_is_stood_in_for_where_its_module_is_there(monkeypatch):

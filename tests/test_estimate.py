@@ -398,12 +398,12 @@ def test_the_memory_of_a_block(l2, moved, cycles, dram):
         memory=[("load", "global", 5, 8, 4, (8, 8, 8)), ("load", "shared", 5, 8, 4, (9, 9, 9))],
     )
     launched_once = launched(executed=2, programs=100, moved=moved)
-    found = estimate.estimated(
+    result = estimate.estimated(
         blocks, loads, launched_once, CHIP._replace(rates=RATES._replace(l2=l2))
     )
-    assert (found["units"]["l2"], found["dram"], found["cold"]) == (cycles, dram, moved > 1000)
-    assert (found["resident"], found["together"], found["waves"]) == (16, 1, 1.0)
-    assert found["waits"] == {"global loads": ((400 if moved > 1000 else 200) - 1, 5)}
+    assert (result["units"]["l2"], result["dram"], result["cold"]) == (cycles, dram, moved > 1000)
+    assert (result["resident"], result["together"], result["waves"]) == (16, 1, 1.0)
+    assert result["waits"] == {"global loads": ((400 if moved > 1000 else 200) - 1, 5)}
 
 
 @pytest.mark.parametrize(

@@ -386,7 +386,7 @@ def test_every_name_of_the_host_is_found_under_its_full_name():
     assert api.parameters("3.9.0", "triton.language.store")["*"] == ""
 
 
-# What Python says of them as well.
+# Python says the same of them.
 KNOWN = """
 [1] + [2] == [1, 2]
 [1] + [2] == [2, 1]
@@ -452,7 +452,7 @@ None is None
 '' or []
 (value := 3) == 3
 """
-# What depends on something else.
+# Expressions that depend on something else.
 OPEN = """
 unknown
 unknown()
@@ -499,8 +499,8 @@ def test_what_an_expression_is_known_to_be(check, text, known):
         f"if {text}:\n    import triton.ops.matmul\n",
         f"if {text}:\n    pass\nelse:\n    import triton.ops.matmul\n",
     )
-    found = [check(branch, releases=("3.9.0",)) == gone for branch in branches]
-    assert found == {True: [True, False], False: [False, True], None: [True, True]}[known]
+    findings = [check(branch, releases=("3.9.0",)) == gone for branch in branches]
+    assert findings == {True: [True, False], False: [False, True], None: [True, True]}[known]
 
 
 @pytest.mark.parametrize(
@@ -521,5 +521,5 @@ def test_which_statements_an_error_ends(check, text, caught):
     statement = "import triton.ops.matmul"
     if caught is None:
         text, caught = "def f():\n    {}\nf()", False
-    found = check(text.format(statement), releases=("3.9.0",))
-    assert found == ([] if caught else [("host-name", "triton.ops", ("3.9.0",))])
+    findings = check(text.format(statement), releases=("3.9.0",))
+    assert findings == ([] if caught else [("host-name", "triton.ops", ("3.9.0",))])

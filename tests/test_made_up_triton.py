@@ -253,7 +253,7 @@ def test_a_group_of_files_is_one_writers(manager, monkeypatch, links, data):
     os.unlink(group["k.ptx"])
     Manager.put(manager, "another's", "k.ptx")
     manager.put_group("k", group)
-    # What Triton has written and nobody replaced is not written again.
+    # Code that Triton has written and nobody replaced is not written again.
     assert os.path.samefile(group["k.json"], os.path.join(manager.cache_dir, "k.json")) is links
     os.unlink(os.path.join(manager.cache_dir, "k.json"))
     Manager.put(manager, "another's", "k.json")

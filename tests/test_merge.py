@@ -492,9 +492,9 @@ def test_two_halves_are_one_run(halves, into, first, second, status, code, probl
     with Store(into) as store:
         older, run = store.runs()[1], store.runs()[0]
         assert (run.status, run.exit_code) == (older.status, older.exit_code) == (status, code)
-        said = [note.text for note in store.notes(run.id)]
-        assert len(said) == len(problems) and all(
-            part in text for part, text in zip(problems, said)
+        notes = [note.text for note in store.notes(run.id)]
+        assert len(notes) == len(problems) and all(
+            part in text for part, text in zip(problems, notes)
         )
         cells = [cell.case for cell in store.records(run.id)]
         assert cells == sorted(cells, reverse=True)

@@ -1,7 +1,7 @@
 """Versions are compared in compat/versions.py on the cell side and in matrix/versions.py on the host's.
 
-On the cell side Triton's generations are told apart in compat/features.py. And records are values: only the listed ones
-are filled step by step.
+On the cell side Triton's generations are distinguished in compat/features.py. And records are values: only the
+listed ones are filled step by step.
 """
 
 import ast

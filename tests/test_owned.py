@@ -458,7 +458,7 @@ def test_what_looks_like_an_issue_says_so_once(make_record, make_issue):
 RED = {"kernel": "mine", "outcome": "crash", "fingerprint": "reshapeOuts"}
 PASSED, SHIMMED = {"outcome": "pass"}, {"mode": "shimmed"}
 ANY, ONE_OF_OURS = {"kernels": ["*"]}, {"kernels": ["softmax"]}
-# What differs in each cell, in the issue and in the owner -> how many cells each list of the verdict has.
+# The difference in each cell, in the issue and in the owner -> how many cells each list of the verdict has.
 JUDGED = [
     ([{}], ANY, {}, {"unexpected_red": 1, "explained": 1}),
     ([{}], ONE_OF_OURS, {}, {"unexpected_red": 1}),

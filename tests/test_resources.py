@@ -92,19 +92,19 @@ def test_registers_that_cost_no_warp_are_told(compared):
 
 
 def test_memory_for_room_is_a_trade_when_the_room_is_there(compared):
-    found = compared({"registers": 255, "stack": 0}, {"registers": 128, "stack": 400})
-    assert (found.outcome, told(found)) == ("changed", [("stack", True)])
+    comparison = compared({"registers": 255, "stack": 0}, {"registers": 128, "stack": 400})
+    assert (comparison.outcome, told(comparison)) == ("changed", [("stack", True)])
     # More came than was given up; no room was won; none is known of.
     for after, target in (
         ({"registers": 128, "stack": 600}, "sm_90"),
         ({"registers": 240, "stack": 40}, "sm_90"),
         ({"registers": 128, "stack": 400}, "gpu"),
     ):
-        found = compared({"registers": 255, "stack": 0}, after, target)
-        assert found.outcome == "resource-regressed"
+        comparison = compared({"registers": 255, "stack": 0}, after, target)
+        assert comparison.outcome == "resource-regressed"
     # 20 warps are resident where 16 were: too few.
-    found = compared({"registers": 128, "stack": 0}, {"registers": 96, "stack": 40})
-    assert found.outcome == "resource-regressed"
+    comparison = compared({"registers": 128, "stack": 0}, {"registers": 96, "stack": 40})
+    assert comparison.outcome == "resource-regressed"
 
 
 def test_spills_and_registers_that_both_grow_are_both_worse(compared):

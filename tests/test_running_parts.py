@@ -269,14 +269,14 @@ def test_a_cell_is_explained_by_the_triton_that_its_column_imported(
 
 
 def test_a_note_and_a_problem_are_stored_and_said(tmp_path):
-    said = []
+    texts = []
     with Store(tmp_path / "store.db") as store:
-        recording = Recording(store, types.SimpleNamespace(say=said.append), [])
+        recording = Recording(store, types.SimpleNamespace(say=texts.append), [])
         recording.run = store.begin([], {})
         recording.note("c", "a note")
         assert not recording.problems
         recording.problem("c", "a problem")
-        assert recording.problems and said == ["a note", "a problem"]
+        assert recording.problems and texts == ["a note", "a problem"]
         assert [(note.kind, note.column, note.text) for note in store.notes(recording.run)] == [
             ("note", "c", "a note"), ("problem", "c", "a problem"),
         ]  # fmt: skip
@@ -340,33 +340,33 @@ def test_items_that_were_begun_and_did_not_end(tmp_path, make_plan):
 
 OTHER = protocol.Cell("gfx942", "compile", "bare", "softmax", "a", "pass")
 FULL = protocol.Cell("sm_80", "compile", "bare", "softmax", "b", "not-run", reason="disk full")
-ONE = [protocol.Start(ITEM), CELL, protocol.End(ITEM, 1)]
+CASE = [protocol.Start(ITEM), CELL, protocol.End(ITEM, 1)]
 DID_NOT = "The compile lane did not say what it was going to run (exit status 0)."
 
 
 @pytest.mark.parametrize(
     ("events", "status", "late", "problems", "cells"),
     [
-        ([SESSION, *ONE], 0, False, [], ["a pass"]),
-        ([replace(SESSION, planned=2), *ONE], 0, False, ["1 of 2 planned cases did not run in the compile lane"],
+        ([SESSION, *CASE], 0, False, [], ["a pass"]),
+        ([replace(SESSION, planned=2), *CASE], 0, False, ["1 of 2 planned cases did not run in the compile lane"],
          ["a pass"]),
-        ([replace(SESSION, planned=0), *ONE], 0, False, ["planned 0 cases and reported 1"], ["a pass"]),
-        ([SESSION, *ONE], 42, False, ["the suite ended with exit status 42: pytest, or"], ["a pass"]),
-        ([SESSION, *ONE], None, False, [], ["a pass"]),
-        # What died in the middle of a case is no second problem.
+        ([replace(SESSION, planned=0), *CASE], 0, False, ["planned 0 cases and reported 1"], ["a pass"]),
+        ([SESSION, *CASE], 42, False, ["the suite ended with exit status 42: pytest, or"], ["a pass"]),
+        ([SESSION, *CASE], None, False, [], ["a pass"]),
+        # A case that died half-way is no second problem.
         ([SESSION, protocol.Start(ITEM)], -11, False, [], ["a crash worker died"]),
         ([SESSION, protocol.Start(ITEM)], -11, True, ["not done after 7200 s"], ["a timeout column limit"]),
         ([SESSION, protocol.Start(ITEM), CELL], -11, False, [], ["a pass", "a crash worker died"]),
         ([], 1, False, ["the suite did not start (exit status 1):"], ["* not-run suite did not start"]),
         ([], None, True, ["not done after 7200 s"], ["* not-run column limit"]),
-        (ONE, 0, False, [DID_NOT], ["a pass"]),
+        (CASE, 0, False, [DID_NOT], ["a pass"]),
         ([replace(SESSION, versions={"triton": "3.3.0"})], 0, False,
          ["wrong versions: triton 3.3.0 was imported, planned was 3.2.0"], ["* not-run wrong versions"]),
         ([], 41, False, ["wrong versions: other versions than planned"], ["* not-run wrong versions"]),
-        ([SESSION, *ONE, protocol.Senseless("odd"), protocol.Senseless("x")], 0, False,
+        ([SESSION, *CASE, protocol.Senseless("odd"), protocol.Senseless("x")], 0, False,
          ["2 lines of its results could not be read (odd)"], ["a pass"]),
-        ([SESSION, *ONE[:2], protocol.End(ITEM, 3)], 0, False, ["2 announced results never arrived"], ["a pass"]),
-        ([SESSION, *ONE, CELL], 0, False, ["1 cells were reported twice"], ["a pass"]),
+        ([SESSION, *CASE[:2], protocol.End(ITEM, 3)], 0, False, ["2 announced results never arrived"], ["a pass"]),
+        ([SESSION, *CASE, CELL], 0, False, ["1 cells were reported twice"], ["a pass"]),
         ([SESSION, protocol.Start(ITEM), protocol.End(ITEM, 0)], 0, False, [], ["a crash ended without a result"]),
         ([replace(SESSION, planned=2), protocol.Start(ITEM), FULL], 0, False, ["The disk is full or read-only"],
          ["b not-run disk full", "a not-run disk full", "b not-run disk full"]),
@@ -377,9 +377,9 @@ def test_the_account_of_a_column(tmp_path, make_plan, events, status, late, prob
     run = column_of(tmp_path, make_plan, **limits, kernels=("softmax",), column_limit=7200)
     run.take(events)
     run.account(status, late)
-    said = [note.text for note in run._to.store.notes(run._to.run)]
-    assert len(said) == len(problems), said
-    for text, part in zip(said, problems):
+    texts = [note.text for note in run._to.store.notes(run._to.run)]
+    assert len(texts) == len(problems), texts
+    for text, part in zip(texts, problems):
         assert part in text
     assert run._to.problems == bool(problems)
     assert run._to.environment_failed == any(
@@ -396,10 +396,10 @@ def test_the_account_of_a_column(tmp_path, make_plan, events, status, late, prob
     [
         ([], False, [DID_NOT], ["sm_80 compile", "gfx942 compile"]),
         # One target alone said what it runs.
-        ([SESSION, *ONE], False, ["gfx942/bare: The compile lane did not say what it was going to run there"],
+        ([SESSION, *CASE], False, ["gfx942/bare: The compile lane did not say what it was going to run there"],
          ["gfx942 compile"]),
-        ([SESSION, *ONE], True, ["not done after"], ["gfx942 compile"]),
-        ([SESSION, replace(SESSION, part="gfx942/bare"), *ONE, OTHER], False, [], []),
+        ([SESSION, *CASE], True, ["not done after"], ["gfx942 compile"]),
+        ([SESSION, replace(SESSION, part="gfx942/bare"), *CASE, OTHER], False, [], []),
     ],
 )  # fmt: skip
 def test_a_part_that_never_began(tmp_path, make_plan, events, late, problems, cells):
@@ -409,9 +409,9 @@ def test_a_part_that_never_began(tmp_path, make_plan, events, late, problems, ce
     emulated = protocol.Session("emulate", 0, {"triton": "3.2.0"}, "sm_80/bare")
     run.take([emulated, replace(emulated, part="gfx942/bare"), *events])
     run.account(0, late)
-    said = [note.text for note in run._to.store.notes(run._to.run)]
-    assert len(said) == len(problems), said
-    for text, part in zip(said, problems):
+    texts = [note.text for note in run._to.store.notes(run._to.run)]
+    assert len(texts) == len(problems), texts
+    for text, part in zip(texts, problems):
         assert part in text
     missing = [cell for cell in run._to.store.records(run._to.run) if cell.outcome == "not-run"]
     assert [f"{cell.target} {cell.lane}" for cell in missing] == cells
@@ -452,7 +452,7 @@ def test_events_go_to_the_store_and_to_the_progress(tmp_path, make_plan, make_re
     earlier = make_record(target="sm_80", case="b", message="earlier")
     run.offer(unchanged.Taken([(earlier, 7)]))
     run.take([
-        SESSION, replace(SESSION, part="gfx942/bare", planned=3), *ONE, protocol.Taken(earlier.item),
+        SESSION, replace(SESSION, part="gfx942/bare", planned=3), *CASE, protocol.Taken(earlier.item),
         protocol.Target("sm_80", False, "too old"), protocol.Note("mind this"),
         protocol.Taken(earlier.item),
     ])  # fmt: skip

@@ -693,11 +693,11 @@ None  # n=None
 def test_what_a_launch_passes(inferred, line):
     expression, _, argument = line.partition("  # ")
     head = "import math\ndef run(x: torch.Tensor, i: int, f: float, b: bool, u):\n"
-    found = copied(inferred, f"{head}    copy[(1,)](x, x, {expression}, BLOCK=8)\n")
-    assert str(found.arguments[2]) == argument
+    arguments = copied(inferred, f"{head}    copy[(1,)](x, x, {expression}, BLOCK=8)\n")
+    assert str(arguments.arguments[2]) == argument
 
 
-# What a kernel does with `u`, of which its launch says nothing -> as what both are passed.
+# The uses of `u` in a kernel, of which its launch says nothing -> the types that both are passed as.
 USES = """
 tl.store(x + u, 1.0)  # x *fp32 | u i32
 tl.store(x + u * 4, 1.0)  # x *fp32 | u i32
@@ -752,9 +752,9 @@ pass  # x *fp32 | u i32
 def test_what_a_use_says_of_a_parameter(inferred, line):
     body, _, passed = line.partition("  # ")
     body = body.replace("\\n", "\n")
-    found = inferred(
+    result = inferred(
         f"@triton.jit\ndef k(x, u):\n    o = tl.arange(0, 8)\n    {body}\n\n"
         "def run(x: torch.Tensor, u):\n    k[(1,)](x, u)\n"
     )
-    (signature,) = found["k"].signatures
+    (signature,) = result["k"].signatures
     assert " | ".join(map(str, signature.arguments)).replace(":16", "") == passed

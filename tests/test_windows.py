@@ -236,12 +236,12 @@ def test_a_failure_counts_for_the_issue_that_is_nearest(make_record, make_issue)
     near = make_issue(id="a-long-name", kernels=["*"], configs=["*"])
     far = make_issue(id="b", kernels=["*"], configs=["*"], targets=["gfx942"])
     for issues in ([near, far], [far, near]):
-        (found,) = windows.wrong([record], Verdict(unexpected_red=[record]), issues)
-        assert found.issue is near and "too narrow at the upper edge" in found.text
+        (wrong,) = windows.wrong([record], Verdict(unexpected_red=[record]), issues)
+        assert wrong.issue is near and "too narrow at the upper edge" in wrong.text
     for mute in ({"versions": {}, "column": "main"}, {"column": "here-fbtriton-3.9.0"}):
         odd = make_record(outcome="crash", fingerprint="reshapeOuts", **mute)
-        found = windows.wrong([odd], Verdict(unexpected_red=[odd]), [near])
-        assert [one.text for one in found] == (
+        wrong = windows.wrong([odd], Verdict(unexpected_red=[odd]), [near])
+        assert [one.text for one in wrong] == (
             ["its affected releases >=3.2,<3.3 are too narrow: it fails on main as well."]
             if odd.column == "main"
             else []

@@ -330,8 +330,8 @@ SNIPPETS = [
 
 @pytest.mark.parametrize("body, target, registers, results", SNIPPETS)
 def test_snippets_by_hand(body, target, registers, results):
-    found = run(body, target, v={number: int(bits) for number, bits in registers.items()})
-    got = [int(lanes_of(found, 4 + place)[0]) for place in range(len(results))]
+    result = run(body, target, v={number: int(bits) for number, bits in registers.items()})
+    got = [int(lanes_of(result, 4 + place)[0]) for place in range(len(results))]
     # Sixteen bits alone are the low half.
     mask = 0xFFFF if "_f16_e32" in body or "fixup_f16" in body else BIG
     assert [hex(bits & mask) for bits in got] == [hex(int(bits)) for bits in results]
@@ -347,9 +347,9 @@ def test_snippets_by_hand(body, target, registers, results):
     ],
 )  # fmt: skip
 def test_scalar_floats_are_compared(compare, a, b, holds):
-    found = run(
+    result = run(
         f"{compare} s2, s3\ns_cselect_b32 s4, 7, 9",
         "gfx1200",
         s={2: int(f32(a)[0]), 3: int(f32(b)[0])},
     )
-    assert found.r(4)[0, 0] == (7 if holds else 9)
+    assert result.r(4)[0, 0] == (7 if holds else 9)

@@ -1,5 +1,7 @@
-"""What a loop sets to another variable's value is carried, from Triton 3.5 on with the shim. The main job shows that no
-release before needs it."""
+"""A variable that a loop sets to another one is carried, from Triton 3.5 on with the shim.
+
+The main job shows that no release before needs it.
+"""
 
 import sys
 

@@ -142,8 +142,8 @@ def test_what_tests_ask_of_torch_cuda(asking):
 
 
 def test_what_one_child_imported_of_torch_the_next_has(asking):
-    found = outcomes_of(asking, "test_imports.py")
-    assert found == {"test_first": "no launch", "test_second": "no launch"}, asking.text
+    outcomes = outcomes_of(asking, "test_imports.py")
+    assert outcomes == {"test_first": "no launch", "test_second": "no launch"}, asking.text
 
 
 def test_what_depends_on_uncomputed_numbers_is_neither_green_nor_red(asking):

@@ -154,7 +154,7 @@ def acts_here(shim):
 
 
 def replaced_by(shim):
-    """What the shim by itself replaces, and what it leaves replaced."""
+    """The attributes that the shim by itself replaces, and those that it leaves replaced."""
     sys.modules["crosswarp.compat.install"].listed = lambda: [shim]
     if acts_here(shim):
         compat.install()

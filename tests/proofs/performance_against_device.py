@@ -136,11 +136,14 @@ def of_file(path: Path, column: str = "predicted") -> tuple[list[Pair], dict[str
     """Pairs of releases that were predicted when they were timed, and the titles of their sets.
 
     Args:
-        column: "corrected" for the predictions after what these pairs showed was corrected.
+        column: "corrected" for the predictions after what these pairs showed was corrected; pairs without one are
+            left out.
     """
     lines = (line for line in path.read_text("utf-8").splitlines() if not line.startswith("#"))
     made = []
     for row in csv.DictReader(lines):
+        if not row[column]:
+            continue
         of = f"{row.get('set') or 'suite'}, {row['before']} > {row['after']}"
         measured = float(row["us_after"]) / float(row["us_before"])
         name = f"{row['kernel']}/{row['case']}, {row['before']} > {row['after']}"

@@ -74,7 +74,7 @@ def test_wavefronts_over_the_banks(step, form, wavefronts, least):
 @pytest.mark.parametrize(
     ("space", "step", "form", "own", "wider"),
     [
-        # Each lane has a word of its own 16 bytes, or of its own 128, or of the same 16.
+        # The lanes' words lie 16 bytes apart, or 128, or in the same 16 bytes.
         ("shared", 16, "b32", 4, (4, 4)),
         ("shared", 128, "b32", 32, (32, 32)),
         ("shared", 0, "b32", 1, (2, 4)),
