@@ -98,8 +98,10 @@ def test_a_mask_that_is_gone(name, guarded, tensor):
 
 def test_a_mask_of_a_copy_that_is_gone():
     text = launches.text_of("matmul").replace("0x10, %r23;", "0x10, 16;")
-    (told,) = planted("matmul", text)
-    assert told.kind == "out-of-bounds" and "behind the end of a_ptr" in told.tensor
+    findings = planted("matmul", text)
+    # Where another tensor happens to lie behind it there may be a second one.
+    assert {finding.kind for finding in findings} == {"out-of-bounds"}
+    assert any("behind the end of a_ptr" in finding.tensor for finding in findings)
 
 
 @pytest.mark.parametrize("name", ["softmax", "matmul"])
