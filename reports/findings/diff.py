@@ -138,8 +138,13 @@ def diff(before: Side, after: Side, issues: Sequence[Issue]) -> Diff:
         raise UsageError(
             f"{before.title} and {after.title} have no cell in common that ran on both sides. {HOW}"
         )
+    # Equal cells need no cause, and mostly all of a kernel's are equal.
+    differing = {pair.record.kernel for pair in pairs if pair.comparison.outcome != "same"}
     by_kernel = ByKernel(issues)
-    verdicts = [judge(side.records, by_kernel) for side in (before, after)]
+    verdicts = [
+        judge((record for record in side.records if record.kernel in differing), by_kernel)
+        for side in (before, after)
+    ]
     reproducers = before.reproducers | after.reproducers
     return grouped(before, after, pairs, verdicts, reproducers if across else ())
 
