@@ -237,6 +237,8 @@ def manager(tmp_path, monkeypatch, applied):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     applied(cache_groups)
+    # A manager without a folder would write to the one that the tests run in.
+    monkeypatch.chdir(tmp_path)
     return FileCacheManager(tmp_path)
 
 

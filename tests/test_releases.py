@@ -74,14 +74,14 @@ def update(index, path, command, monkeypatch):
     return lambda *arguments: command("update", "--columns-file", str(path), *arguments)
 
 
-def told(found):
+def as_texts(found):
     return [(str(one.triton), str(one.torch), one.python) for one in found]
 
 
 def test_a_release_with_the_torch_that_pins_it(lacking, pythons):
     pythons(ALL)
     # 3.10.0 is newer than 3.2.0, as versions and not as text.
-    assert told(lacking()) == [("3.10.0", "2.16.0", f">=3.9,<3.{sys.version_info.minor + 5}")]
+    assert as_texts(lacking()) == [("3.10.0", "2.16.0", f">=3.9,<3.{sys.version_info.minor + 5}")]
 
 
 def test_nothing_is_lacking(index, lacking, update):
@@ -98,7 +98,7 @@ def test_the_newest_torch_that_pins_it_and_no_other(index, lacking, make_wheel):
     make_wheel(index.wheels, "torch", "2.17.0+cpu")
     make_wheel(index.wheels, "torch", "2.17.1", ["triton>=3.1"])
     make_wheel(index.wheels, "torch", "2.17.2", ["triton==3.2.0"])
-    assert told(lacking()) == [("3.10.0", "2.16.1", HERE)]
+    assert as_texts(lacking()) == [("3.10.0", "2.16.1", HERE)]
 
 
 def test_a_release_that_no_torch_pins_yet(index, lacking, update, make_wheel):
@@ -106,7 +106,7 @@ def test_a_release_that_no_torch_pins_yet(index, lacking, update, make_wheel):
     # Older than the table begins, and not out yet.
     make_wheel(index.wheels, "triton", "2.0.0")
     make_wheel(index.wheels, "triton", "3.12.0rc1")
-    assert told(lacking())[1:] == [("3.11.0", "None", "")]
+    assert as_texts(lacking())[1:] == [("3.11.0", "None", "")]
     assert "3.11.0  no column yet: no torch in the index pins it." in update()[1]
 
 
@@ -129,7 +129,7 @@ def test_a_release_for_one_python_only(index, lacking):
     (index.wheels / "triton-3.10.0-py3-none-any.whl").rename(
         index.wheels / f"triton-3.10.0-cp3{newer}-cp3{newer}-manylinux_2_17_x86_64.whl"
     )
-    assert told(lacking()) == [("3.10.0", "2.16.0", f">=3.{newer},<3.{newer + 1}")]
+    assert as_texts(lacking()) == [("3.10.0", "2.16.0", f">=3.{newer},<3.{newer + 1}")]
 
 
 def test_what_is_proposed_can_be_pasted(update, path):

@@ -25,7 +25,7 @@ def compared(make_record):
     return make
 
 
-def told(found):
+def metrics_of(found):
     return [(change.metric, bool(change.remark)) for change in found.changes]
 
 
@@ -64,7 +64,7 @@ def test_resident_warps(target, registers, shared, warps, resident):
 @pytest.mark.parametrize(("metric", "value"), [("stack", 8), ("stack", 24), ("spills", 8)])
 def test_a_small_stack_that_appears_is_told_and_not_judged(compared, metric, value):
     found = compared({metric: 0}, {metric: value})
-    assert (found.outcome, told(found)) == ("changed", [(metric, True)])
+    assert (found.outcome, metrics_of(found)) == ("changed", [(metric, True)])
     # It is there already: nothing new.
     assert compared({metric: value - 4}, {metric: value}).outcome == "same"
 
@@ -72,7 +72,7 @@ def test_a_small_stack_that_appears_is_told_and_not_judged(compared, metric, val
 def test_registers_that_take_what_was_in_memory_are_a_trade(compared):
     """As from Triton 3.1.0 to 3.2.0 on sm_80, and the one of the report: a stack of 1,920 bytes became 528."""
     found = compared({"registers": 128, "stack": 1920}, {"registers": 255, "stack": 528})
-    assert (found.outcome, told(found)) == ("changed", [("registers", True)])
+    assert (found.outcome, metrics_of(found)) == ("changed", [("registers", True)])
     (change,) = found.changes
     assert "1392 bytes a thread left memory, 8 warps are resident where 16 were" in change.remark
 
@@ -80,20 +80,20 @@ def test_registers_that_take_what_was_in_memory_are_a_trade(compared):
 def test_registers_that_take_more_than_left_memory_are_none(compared):
     """As flash_attention from 3.2.0 to 3.3.1 on sm_90: 508 bytes of registers for a stack of 16."""
     found = compared({"registers": 128, "stack": 16}, {"registers": 255, "stack": 0})
-    assert (found.outcome, told(found)) == ("resource-regressed", [("registers", False)])
+    assert (found.outcome, metrics_of(found)) == ("resource-regressed", [("registers", False)])
 
 
 def test_registers_that_cost_no_warp_are_told(compared):
     # Shared memory lets no more than two blocks in, before as after.
     found = compared({"registers": 80, "shared": 100_000}, {"registers": 168, "shared": 100_000})
-    assert (found.outcome, told(found)) == ("changed", [("registers", True)])
+    assert (found.outcome, metrics_of(found)) == ("changed", [("registers", True)])
     assert "8 warps are resident where 8 were" in found.changes[0].remark
     assert compared({"registers": 80}, {"registers": 168}).outcome == "resource-regressed"
 
 
 def test_memory_for_room_is_a_trade_when_the_room_is_there(compared):
     comparison = compared({"registers": 255, "stack": 0}, {"registers": 128, "stack": 400})
-    assert (comparison.outcome, told(comparison)) == ("changed", [("stack", True)])
+    assert (comparison.outcome, metrics_of(comparison)) == ("changed", [("stack", True)])
     # More came than was given up; no room was won; none is known of.
     for after, target in (
         ({"registers": 128, "stack": 600}, "sm_90"),
@@ -109,13 +109,13 @@ def test_memory_for_room_is_a_trade_when_the_room_is_there(compared):
 
 def test_spills_and_registers_that_both_grow_are_both_worse(compared):
     found = compared({"registers": 64, "stack": 64}, {"registers": 128, "stack": 128})
-    assert told(found) == [("stack", False), ("registers", False)]
+    assert metrics_of(found) == [("stack", False), ("registers", False)]
 
 
 def test_accesses_that_move_into_a_loop_are_no_trade(compared):
     few, many = {"instructions": {"scratch": 20}}, {"instructions": {"scratch": 60}}
     found = compared({"registers": 255, **few}, {"registers": 128, **many})
-    assert (found.outcome, told(found)) == ("resource-regressed", [("scratch", False)])
+    assert (found.outcome, metrics_of(found)) == ("resource-regressed", [("scratch", False)])
 
 
 def test_on_a_target_without_a_table_the_figures_alone_judge(compared):
@@ -127,7 +127,7 @@ def test_on_a_target_without_a_table_the_figures_alone_judge(compared):
 
 def test_shared_memory_that_grows_by_tens_of_kib_is_told(compared):
     found = compared({"shared": 114_688}, {"shared": 147_456})
-    assert (found.outcome, told(found)) == ("changed", [("shared", True)])
+    assert (found.outcome, metrics_of(found)) == ("changed", [("shared", True)])
     assert found.changes[0].remark == "32,768 bytes more"
     assert compared({"shared": 114_688}, {"shared": 131_071}).outcome == "same"
     assert compared({"shared": 147_456}, {"shared": 114_688}).outcome == "same"
@@ -150,7 +150,7 @@ def test_barriers_that_change_around_the_same_exchanges_are_told(compared):
     shared = {"shared.load": 8, "shared.store": 4, "matrix": 2}
     before, after = ({"instructions": {**shared, "barrier": n}} for n in (28, 32))
     found = compared(before, after)
-    assert (found.outcome, told(found)) == ("changed", [("barriers", True)])
+    assert (found.outcome, metrics_of(found)) == ("changed", [("barriers", True)])
     assert (found.changes[0].before, found.changes[0].after) == (28, 32)
     assert "more may be the fix" in found.changes[0].remark
     assert "fewer may be a race" in compared(after, before).changes[0].remark
@@ -168,7 +168,7 @@ def test_what_is_worse_comes_before_what_is_told(compared):
     before = {"stack": 0, "code": 40_000, "shared": 0}
     found = compared(before, {"stack": 8, "code": 80_000, "shared": 20_000})
     assert found.outcome == "resource-regressed"
-    assert told(found) == [("code", False), ("stack", True), ("shared", True)]
+    assert metrics_of(found) == [("code", False), ("stack", True), ("shared", True)]
 
 
 def test_a_baseline_keeps_what_is_compared(make_record, tmp_path):
