@@ -21,6 +21,7 @@ import pytest
 import small_kernels
 import targets
 import torch
+import triton
 
 from crosswarp import compat
 from crosswarp.compat import crash_memory
@@ -252,6 +253,16 @@ def test_a_debugger_that_traces_our_lines(both):
     assert with_compat == bare and bare[1]
 
 
+def _is_race_for_cache_files(error):
+    """Whether Triton 2.3 read a file that another thread was writing: it reads all of a kernel's cache folder.
+
+    The file is gone by then, or it is a binary, whose temporary name makes Triton read it as text.
+    """
+    temporary = isinstance(error, FileNotFoundError) and ".tmp.pid_" in str(error)
+    as_text = isinstance(error, UnicodeDecodeError) and b"\x7fELF" in error.object
+    return triton.__version__.startswith("2.") and (temporary or as_text)
+
+
 def test_eight_threads_that_install_uninstall_and_launch(in_fork):
     def run():
         virtual_gpu.activate(targets.SM_90, guarded=False)
@@ -273,9 +284,8 @@ def test_eight_threads_that_install_uninstall_and_launch(in_fork):
                         launch(32 << turn.randrange(4))
                     done.append(what)
                 except BaseException as error:
-                    # Triton 2.3 reads all files in a kernel's cache folder, also those that another thread writes.
-                    if ".tmp.pid_" not in str(error):
-                        errors.append(repr(error))
+                    if not _is_race_for_cache_files(error):
+                        errors.append(repr(error)[:400])
 
         threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
         for thread in threads:
