@@ -17,6 +17,15 @@ from crosswarp.matrix.work.suite import Suite
 from crosswarp.reports.findings import estimate
 
 CHOSEN = ("--columns", "triton-3.2.0,triton-3.6.0", "--targets", "sm_90", "--lanes", "compile")
+# Of `nox -s matrix -- --fresh` on two idle cores (f67dc31b, 2026-11-28): each column, and the cells of each lane.
+COLUMN_SECONDS = {
+    "triton-2.3.1": 50,
+    "triton-3.0.0": 65,
+    "triton-3.1.0": 62,
+    "triton-3.2.0": 68,
+    "main": 92,
+}
+LANE_SECONDS = {"compile": 388, "emulate": 109, "interpret": 59}
 
 
 @pytest.fixture
@@ -71,6 +80,24 @@ def test_a_run_that_names_nothing_has_the_cases_that_are_no_repeats(dry, command
     left_out = sum(len(cases) for places in repeats.load().values() for cases in places.values())
     assert all_of_them[1] == f"{count:,}" and some[1] == f"{count - 2 * left_out:,}"
     assert int(some[2]) < int(all_of_them[2]) / 2
+
+
+def test_the_columns_and_lanes_of_the_main_job_take_what_was_measured():
+    on = targets.choose(targets.load(), [targets.DEFAULT_PROFILE])
+    lanes, emulated = plan.default_lanes(on)
+    table = tuple(columns.choose(columns.load(), [*COLUMN_SECONDS]))
+    work = Suite(left_out=repeats.load())
+    planned = plan.Plan(work, table, on, lanes=lanes, emulated=emulated, jobs=2)
+    of_columns = estimate.estimate(planned, None, costs.load(), {}, 0).columns
+    seconds = {column.column: column.seconds for column in of_columns}
+    assert seconds == pytest.approx(COLUMN_SECONDS, rel=0.25)
+    of_lanes = {
+        lane: sum(column.lanes[lane].cases * column.lanes[lane].seconds for column in of_columns)
+        for lane in lanes
+    }
+    scale = sum(LANE_SECONDS.values()) / sum(of_lanes.values())
+    shares = {lane: of_lane * scale for lane, of_lane in of_lanes.items()}
+    assert shares == pytest.approx(LANE_SECONDS, rel=0.25)
 
 
 def test_a_shard_has_its_part_of_the_cases_of_each_lane():
