@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,6 @@ import pytest
 from crosswarp.matrix.environments.environment import Builder
 from crosswarp.matrix.environments.uvtool import Uv
 from crosswarp.matrix.facts import columns
-
-pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = Path(os.environ.get("CROSSWARP_TEST_WORK") or ROOT / ".crosswarp")
@@ -37,7 +37,20 @@ def python(request):
     environment.release()
 
 
+def failures(log):
+    """The names of the tests that failed, the lines about each, cut in their middle, and the end of the log."""
+    names = re.findall(r"^(\S+::.+?) (?:FAILED|ERROR)\b", log, re.MULTILINE)
+    sections = re.split(r"^(?=_{3,} .+ _{3,}$)", log, flags=re.MULTILINE)[1:]
+    return "\n".join([*names, *map(_cut, sections), _cut(log[-3000:])])
+
+
+def _cut(text, most=3000):
+    gap = f"\n… {len(text) - most} characters left out …\n"
+    return text if len(text) <= most else text[: most // 2] + gap + text[-most // 2 :]
+
+
 # The newest first: the other worker begins with the oldest, and one waits where the other builds.
+@pytest.mark.integration
 @pytest.mark.parametrize("python", ("triton-3.9.0", "triton-3.2.0", "triton-2.3.1"), indirect=True)
 def test_the_cell_side_on_this_column(python, tmp_path, request):
     folder = ROOT / "tests" / "cell"
@@ -70,6 +83,40 @@ def test_the_cell_side_on_this_column(python, tmp_path, request):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    said = log.read_text(errors="replace")
-    assert code == 0, said[-8000:]
-    assert " SKIPPED" not in said
+    text = log.read_text(errors="replace")
+    assert code == 0, f"{code}\n{failures(text)}"
+    assert " SKIPPED" not in text
+
+
+TWO = """
+def test_long():
+    raise ValueError("begins" + "x" * 20_000 + "ends")
+
+def test_short():
+    assert "this" == "that"
+"""
+
+
+def test_each_test_that_failed_is_named_and_shown(tmp_path):
+    (tmp_path / "test_two.py").write_text(TWO)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-v",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        os.devnull,
+    ]
+    done = subprocess.run([*command, "test_two.py"], capture_output=True, text=True, cwd=tmp_path)
+    text = failures(done.stdout)
+    names = [f"test_two.py::test_{name}" for name in ("long", "short")]
+    assert text.splitlines()[:2] == names, text
+    assert "begins" in text and "ends" in text and "'this' == 'that'" in text
+    # The long one twice: its own lines, and pytest's summary.
+    assert len(text) < 10_000
+    # One that was ended before it said more.
+    cut_off = failures(done.stdout.partition(" FAILURES ")[0])
+    assert cut_off.splitlines()[:2] == names
