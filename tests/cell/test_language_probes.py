@@ -2,7 +2,6 @@
 
 import ast
 import collections
-import time
 
 import pytest
 import targets
@@ -60,9 +59,7 @@ def test_a_death_is_the_verdict_on_the_probe_that_had_begun(in_fork, tmp_path):
         header("import time; time.sleep(100)"),
         header("import os; os._exit(3)"),
     ]
-    began = time.monotonic()
     verdicts = in_fork(lambda: run(tmp_path, COPY, *hostile, COPY, time_limit=15))
-    assert time.monotonic() - began < 200
     assert [one.outcome for one in verdicts] == ["pass", "crash", "timeout", "crash", "pass"]
     assert verdicts[1].reason == "SIGABRT" and verdicts[3].reason.startswith("exit 3")
 
