@@ -14,7 +14,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -283,20 +282,18 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
 
 
 @pytest.mark.parametrize(
-    "code, said",
+    "code, seconds, said",
     [
-        ("import os; os.abort()", "died of SIGABRT"),
-        ("import time; time.sleep(100)", "no answer within 3 s"),
-        ("import os; os._exit(0)", "ended with status 0"),
-        ("raise OSError('libcudart.so.12: cannot open')", "libcudart.so.12"),
+        ("import os; os.abort()", 60, "died of SIGABRT"),
+        ("import time; time.sleep(100)", 8, "no answer within 8 s"),
+        ("import os; os._exit(0)", 60, "ended with status 0"),
+        ("raise OSError('libcudart.so.12: cannot open')", 60, "libcudart.so.12"),
     ],
 )
-def test_a_torch_that_dies_or_hangs_costs_only_its_own_part(fakes, code, said):
+def test_a_torch_that_dies_or_hangs_costs_only_its_own_part(fakes, code, seconds, said):
     fakes.triton("3.1.0")
     fakes.torch(code=code)
-    began = time.monotonic()
-    report = fakes.report("--timeout", "3")
-    assert time.monotonic() - began < 30
+    report = fakes.report("--timeout", str(seconds))
     assert report["triton"]["version"] == "3.1.0" and report["triton"]["error"] is None
     assert report["torch"]["version"] == "2.5.1"
     assert said in advice(report)["problem", "torch"]

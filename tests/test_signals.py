@@ -56,18 +56,19 @@ def test_what_is_written_to_a_lost_terminal_fails_nowhere():
     pid, terminal = pty.fork()
     if pid == 0:
         status = 9
-        try:
-            with StopRequested() as stop:
+        with StopRequested() as stop:
+            try:
                 os.write(1, b"ready")
                 # Not signal.pause(): a signal that comes just before that would be waited for without end.
                 while not stop:
                     time.sleep(0.01)
                 os.write(1, b"the rest of the run")
                 status = 0
-        except OSError:
-            status = 5
-        finally:
-            os._exit(status)
+            except OSError:
+                status = 5
+            finally:
+                # Inside: the closed terminal sends a signal too, and the second may come late.
+                os._exit(status)
     assert os.read(terminal, 5) == b"ready"
     os.close(terminal)
     os.kill(pid, signal.SIGHUP)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crosswarp.compat import system
 from crosswarp.compat.isolate import run_isolated
 from crosswarp.matrix.cell.asked import AskedSuite
 from crosswarp.matrix.cell.judging.verdict import Verdict, as_data
@@ -22,19 +23,27 @@ ITEM = Item("sm_90", "compile", "bare", "softmax", "case")
 FORK = multiprocessing.get_context("fork")
 
 
-def test_a_limit_that_begins_anew_with_each_message():
-    def steps(send):
-        for number in range(4):
-            time.sleep(0.3)
-            send(number)
-        return "done"
+def test_a_limit_that_begins_anew_with_each_message(monkeypatch):
+    # A clock that goes on by 25 seconds with each message, for a busy machine may delay a message by a second.
+    heard, now = [], system.monotonic
+    monkeypatch.setattr(system, "monotonic", lambda: now() + 25 * len(heard))
 
-    assert run_isolated(steps, time_limit=0.8).kind == "timeout"
-    heard = []
-    assert run_isolated(steps, time_limit=0.8, on_message=heard.append, anew=True).value == "done"
+    def steps(seconds):
+        def child(send):
+            for number in range(4):
+                send(number)
+                # Twenty times as long as the parent waits before it looks at the clock.
+                time.sleep(1 if number == 2 else 0)
+            time.sleep(seconds)
+            return "done"
+
+        return child
+
+    assert run_isolated(steps(20), time_limit=60, on_message=heard.append).kind == "timeout"
+    heard.clear()
+    assert run_isolated(steps(0), time_limit=60, on_message=heard.append, anew=True).value == "done"
     assert heard == [0, 1, 2, 3]
-    hangs = run_isolated(lambda send: time.sleep(60), time_limit=0.3, anew=True)
-    assert hangs.kind == "timeout" and hangs.seconds < 30
+    assert run_isolated(lambda send: time.sleep(60), time_limit=0.3, anew=True).kind == "timeout"
 
 
 @pytest.fixture
@@ -45,8 +54,8 @@ def ran(tmp_path, monkeypatch):
         spec = AskedSuite(
             **{
                 "records": str(tmp_path / "records"),
-                "time_limit": 0.5,
-                "time_limit_alone": 5,
+                "time_limit": 60,
+                "time_limit_alone": 90,
                 **limits,
             }
         )
@@ -68,11 +77,11 @@ def test_what_was_late_beside_others_and_passes_alone_is_a_pass_that_says_so(ran
     def child(item, spec, send):
         finished(send, "A")
         send(("B", None, 0.0))
-        time.sleep(1 if spec.time_limit == 0.5 else 0)
+        time.sleep(60 if spec.time_limit == 0.5 else 0)
         finished(send, "B")
         return Verdict("pass")
 
-    cells, verdict = ran(child)
+    cells, verdict = ran(child, time_limit=0.5)
     # Each once, whichever of the two says so.
     assert cells == [("A", "pass"), ("B", "pass"), ("", "pass")]
     assert verdict.resources == {"late": "longer than 0.5 s beside others"}
@@ -85,23 +94,25 @@ def test_what_is_late_alone_as_well_is_a_timeout_that_says_so(ran):
         send(("B", None, 0.0))
         time.sleep(60)
 
-    cells, verdict = ran(child, time_limit_alone=1)
+    cells, verdict = ran(child, time_limit=0.5, time_limit_alone=1)
     assert cells == [("A", "pass"), ("B", "timeout"), ("", "timeout")]
     assert verdict.reason == "longer than 1 s" and verdict.resources["alone"] is True
 
 
 def test_a_compilation_that_the_guard_ended_is_tried_again_as_well(ran):
     def child(item, spec, send):
-        late = {"outcome": "timeout"} if spec.time_limit == 0.5 else {}
+        late = {"outcome": "timeout"} if spec.time_limit == 50 else {}
         finished(send, "A", **late)
         return Verdict("pass")
 
-    cells, verdict = ran(child)
+    cells, verdict = ran(child, time_limit=50)
     assert cells == [("A", "pass"), ("", "pass")] and "late" in verdict.resources
 
 
 def test_without_a_second_limit_it_is_not_run_again(ran):
-    cells, verdict = ran(lambda item, spec, send: time.sleep(60), time_limit_alone=0)
+    cells, verdict = ran(
+        lambda item, spec, send: time.sleep(60), time_limit=0.5, time_limit_alone=0
+    )
     assert cells == [("", "timeout")]
     assert (verdict.reason, verdict.resources) == ("longer than 0.5 s", {})
 
@@ -158,10 +169,10 @@ def _note(path, text):
         file.write(f"{text}\n")
 
 
-def _beside(path, log, seconds):
+def _beside(path, log, goes_on):
     with turns.beside(path):
         _note(log, "beside begins")
-        time.sleep(seconds)
+        goes_on.wait(60)
         _note(log, "beside ends")
 
 
@@ -180,17 +191,19 @@ def _until(log, text, count=1):
 
 
 def test_who_is_alone_waits_for_the_others_and_they_for_it(tmp_path):
-    path, log = str(tmp_path / "turns"), tmp_path / "log"
-    jobs = [FORK.Process(target=_beside, args=(path, log, 0.5)) for _ in range(2)]
+    path, log, goes_on = str(tmp_path / "turns"), tmp_path / "log", FORK.Event()
+    jobs = [FORK.Process(target=_beside, args=(path, log, goes_on)) for _ in range(2)]
     for job in jobs:
         job.start()
     # Beside each other.
     _until(log, "beside begins", 2)
-    assert "ends" not in log.read_text()
     jobs.append(FORK.Process(target=_alone, args=(path, log)))
     jobs[-1].start()
+    # Long enough for it to begin, if it did not wait.
+    time.sleep(0.5)
+    goes_on.set()
     _until(log, "alone begins")
-    jobs.append(FORK.Process(target=_beside, args=(path, log, 0)))
+    jobs.append(FORK.Process(target=_beside, args=(path, log, goes_on)))
     jobs[-1].start()
     for job in jobs:
         job.join(30)
@@ -204,7 +217,7 @@ def test_who_is_alone_waits_for_the_others_and_they_for_it(tmp_path):
 
 def test_a_lock_goes_with_the_process_that_holds_it(tmp_path):
     path, log = str(tmp_path / "turns"), tmp_path / "log"
-    job = FORK.Process(target=_beside, args=(path, log, 60))
+    job = FORK.Process(target=_beside, args=(path, log, FORK.Event()))
     job.start()
     _until(log, "beside begins")
     job.kill()
@@ -214,16 +227,18 @@ def test_a_lock_goes_with_the_process_that_holds_it(tmp_path):
     assert Path(f"{path}.room").exists()
 
 
-def _working(path, log, seconds):
+def _working(path, log):
     with turns.core(path, 2):
         _note(log, "begins")
-        time.sleep(seconds)
+        # The first waits for another beside it; then a third has time to begin.
+        _until(log, "begins", 2)
+        time.sleep(0.2)
         _note(log, "ends")
 
 
 def test_no_more_run_than_there_are_cores(tmp_path):
     path, log = str(tmp_path / "records"), tmp_path / "log"
-    others = [FORK.Process(target=_working, args=(path, log, 0.2)) for _ in range(5)]
+    others = [FORK.Process(target=_working, args=(path, log)) for _ in range(5)]
     for one in others:
         one.start()
     for one in others:
