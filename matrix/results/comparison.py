@@ -28,7 +28,7 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from crosswarp.matrix.cell.protocol import DROPPED, LEFT_OUT, RED
-from crosswarp.matrix.results import compile_time, launch_time, numbers, predicted
+from crosswarp.matrix.results import compile_time, launch_time, numbers, predicted, traffic
 from crosswarp.matrix.results.figures import MOST_LISTS
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import METRICS, THRESHOLDS, Change, Threshold, grown
@@ -202,11 +202,14 @@ def _both_passed(before: Record, after: Record, machines: compile_time.Machines)
         judged = _of_changes(grown(before, after))
         return _with_reported(judged, compile_time.slower(before, after, machines))
     other_numbers, note = numbers.changed(before, after)
-    judged = _judged(before, after)
+    prediction = predicted.prediction(before, after)
+    changes = grown(before, after)
+    if prediction is None:
+        changes = (*changes, *traffic.grown(before, after))
+    judged = _judged(before, after, changes)
     if note and not judged.note:
         judged = replace(judged, note=note)
     slow = (*compile_time.slower(before, after, machines), *launch_time.slower(before, after))
-    prediction = predicted.prediction(before, after)
     if prediction is None:
         return _with_reported(judged, (*slow, *other_numbers))
     change = prediction.change()
@@ -214,8 +217,8 @@ def _both_passed(before: Record, after: Record, machines: compile_time.Machines)
     return _with_reported(judged, (*((change,) if change else ()), *slow, *other_numbers))
 
 
-def _judged(before: Record, after: Record) -> Comparison:
-    judged = _of_changes(grown(before, after))
+def _judged(before: Record, after: Record, changes: tuple[Change, ...]) -> Comparison:
+    judged = _of_changes(changes)
     if judged.outcome == "resource-regressed":
         return judged
     change, note = slower(before, after)

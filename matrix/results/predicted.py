@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from crosswarp.matrix.results import traffic
 from crosswarp.matrix.results.figures import is_count, is_size
 from crosswarp.matrix.results.record import Record
 from crosswarp.matrix.results.resources import Change
-from crosswarp.matrix.results.traffic import grown_line
 
 SLOWER, FASTER = "predicted-slower", "predicted-faster"
 # Chosen from pairs that were timed on an H100: docs/predicted.md has the table.
@@ -181,7 +181,7 @@ def _all_causes(was: _Launch, now: _Launch) -> Iterator[_Cause]:
 def _memory(was: _Launch, now: _Launch) -> str:
     """The source line that asks memory for more than it did."""
     return next(
-        filter(None, (grown_line(was.counted, now.counted, space) for space in ("global", "shared"))), ""
+        filter(None, (traffic.grown_line(was.counted, now.counted, space) for space in ("global", "shared"))), ""
     )  # fmt: skip
 
 
@@ -203,20 +203,14 @@ def _count(value: float) -> str:
     return f"{round(value):,}"
 
 
-def _launches(record: Record) -> dict[tuple[str, Any, tuple[int, ...], int], _Launch]:
-    """The launches by kernel, warps and grid, and which of several alike it is; none if one is not estimated."""
-    by_key: dict[tuple[str, Any, tuple[int, ...], int], _Launch] = {}
-    noted = record.resources.get("counters")
-    for counted in noted if isinstance(noted, list) else []:
-        estimate = _read(counted.get("estimate")) if isinstance(counted, Mapping) else None
+def _launches(record: Record) -> dict[traffic.Key, _Launch]:
+    """The launches; none if one is not estimated."""
+    by_key: dict[traffic.Key, _Launch] = {}
+    for key, counted in traffic.by_launch(record).items():
+        estimate = _read(counted.get("estimate"))
         if estimate is None:
             return {}
-        grid, times = counted.get("grid"), counted.get("times", 1)
-        size = tuple(grid) if isinstance(grid, list) and all(map(is_count, grid)) else ()
-        number = 0
-        name, warps = str(counted.get("kernel", "")), counted.get("num_warps")
-        while (key := (name, warps if is_count(warps) else 0, size, number)) in by_key:
-            number += 1
+        times = counted.get("times", 1)
         by_key[key] = _Launch(counted, estimate, times if is_count(times) and times else 1)
     return by_key
 

@@ -103,8 +103,8 @@ SHARED_GROWS = 16_384
 
 # The metrics of a change, the most important first.
 METRICS = (
-    *_BY_METRIC, "tensor", "barriers", "configs", "time", "predicted-slower", "predicted-faster", "processor",
-    "launch", "numbers",
+    *_BY_METRIC, "tensor", "barriers", "sectors", "banks", "configs", "time", "predicted-slower",
+    "predicted-faster", "processor", "launch", "numbers",
 )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class Capture:
         room, windows = ptx.Memory(), memory.windows(values)
         for window in windows:
             room.add(window.address, window.size, window.name)
-        watch = Counters(program)
+        watch = Counters(program.entry().kernel)
         try:
             result = ptx.run(
                 program, grid, [one.value for one in values], memory=room, shared=shared, threads=32 * warps,

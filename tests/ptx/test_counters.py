@@ -21,7 +21,7 @@ def aligned(size):
 def counted(body, size=1 << 14, grid=1, **options):
     text = kernel(body, **options)
     program = ptx.load(text)
-    watch = Counters(program)
+    watch = Counters(program.entry().kernel)
     execute(text, (grid,), [aligned(size), aligned(size)], watch=watch)
     return watch.figures()
 
@@ -93,7 +93,7 @@ def test_what_ptxas_may_make_of_smaller_accesses(space, step, form, own, wider):
     body = move.format(step) + f"ld.{space}.{form} {register}, [{at}];"
     text = kernel(body, shared=".shared .align 16 .b8 data[8192];")
     program = ptx.load(text)
-    watch = Counters(program)
+    watch = Counters(program.entry().kernel)
     execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
     (row,) = watch.by_instruction()["memory"]
     assert row[4:] == (16 if "v4" in form else 4, (own, *wider))
@@ -104,7 +104,7 @@ def test_words_that_one_wide_access_covers_count_alike():
     body = "mov.u32 %r4, data; mad.lo.u32 %r4, %r0, 16, %r4;"
     body += "".join(f"ld.shared.b32 %r5, [%r4+{step}];" for step in (0, 4, 8, 12))
     text = kernel(body, shared=".shared .align 16 .b8 data[8192];")
-    watch = Counters(ptx.load(text))
+    watch = Counters(ptx.load(text).entry().kernel)
     execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
     assert [row[5] for row in watch.by_instruction()["memory"]] == [(4, 4, 4)] * 4
 
@@ -133,7 +133,7 @@ def test_classes(opcode, kind):
 def test_a_sample_of_the_programs(sample, ctas):
     text = kernel("bar.sync 0;", threads=64)
     program = ptx.load(text)
-    watch = Counters(program)
+    watch = Counters(program.entry().kernel)
     result = execute(text, (9,), [aligned(64), aligned(64)], watch=watch, sample=sample)
     assert result.ctas == ctas and watch.figures()["barriers"] == 2 * ctas
 
@@ -157,7 +157,7 @@ def test_accesses_that_repeat_a_pattern_count_like_the_first(space, steps, units
     body += "".join(f"ld.{space}.b32 %r5, [{register}+{step}];" for step in steps)
     text = kernel(body, shared=".shared .align 16 .b8 data[4096];", threads=64)
     program = ptx.load(text)
-    watch = Counters(program)
+    watch = Counters(program.entry().kernel)
     execute(text, (1,), [aligned(1 << 14), aligned(1 << 14)], watch=watch)
     memory = watch.by_instruction()["memory"]
     assert [one[3] for one in memory] == [2, 2, 2]

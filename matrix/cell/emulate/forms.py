@@ -1,9 +1,11 @@
 """Choose the emulator for a target's compiled code, and give it the shape of a launch in its form."""
 
 from types import ModuleType
-from typing import Any, Dict, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple
 
 from crosswarp.matrix.cell.machines import amdgcn, ptx
+from crosswarp.matrix.cell.observers.amd_counters import AMDCounters
+from crosswarp.matrix.cell.observers.counters import Counters
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
 from . import arguments
@@ -13,15 +15,18 @@ class Form(NamedTuple):
     """A language of compiled code.
 
     Attributes:
-        name: such as "ptx", for messages.
         emulator: its `load`, `run`, `Memory` and `Limits`.
+        counters: of a launch of a loaded program.
     """
 
-    name: str
     emulator: ModuleType
+    counters: Callable[[Any], Counters]
 
 
-FORMS = {"ptx": Form("ptx", ptx), "amdgcn": Form("amdgcn", amdgcn)}
+FORMS = {
+    "ptx": Form(ptx, lambda program: Counters(program.entry().kernel)),
+    "amdgcn": Form(amdgcn, lambda program: AMDCounters(program.kernel)),
+}
 
 
 def of(handed: Handed) -> Form:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 from crosswarp.matrix.cell.judging import fingerprint
 from crosswarp.matrix.cell.judging.verdict import Verdict
 from crosswarp.matrix.cell.machines import amdgcn, ptx
-from crosswarp.matrix.cell.observers import counters, sanitizer
+from crosswarp.matrix.cell.observers import sanitizer
 from crosswarp.matrix.cell.standins.virtual_gpu.launching import Handed
 
 from . import arguments, estimating, forms, memory
@@ -166,27 +166,23 @@ class Machine:
         if self.sanitize and self.order == "forward":
             self._sanitized(handed, program, (x, y, z), handed_over, values, options)
             return
-        counts = counters.Counters(program) if form.name == "ptx" else None
-        if counts is not None:
-            options["watch"] = ptx.several([self.writers, counts])
+        counts = form.counters(program)
+        options["watch"] = ptx.several([self.writers, counts])
         room = form.emulator.Memory()
         for window in windows:
             room.add(window.address, window.size, window.name)
-        if self.sample is not None and form.name == "ptx":
-            options["sample"] = self.sample
         result = form.emulator.run(
-            program, (x, y, z), values, memory=room, order=self.order, **options
+            program, (x, y, z), values, memory=room, order=self.order, sample=self.sample, **options
         )
         self._instructions += result.instructions
         if self._recall is not None and call is not None:
             self._recall.keep(call)
-        if counts is not None:
-            counted = counts.figures()
-            if self._estimates is not None and result.ctas:
-                counted.update(self._estimates.of(handed, counts, result.ctas, windows))
-            if self._recall is not None and call is not None:
-                self._recall.keep_counted(call, counted)
-            self._count(handed, counted)
+        counted = counts.figures()
+        if self._estimates is not None and result.ctas:
+            counted.update(self._estimates.of(handed, counts, result.ctas, windows))
+        if self._recall is not None and call is not None:
+            self._recall.keep_counted(call, counted)
+        self._count(handed, counted)
 
     def _count(self, handed: Handed, counted: Any) -> None:
         """Keep the counts of a launch; identical launches are kept once, with `times`."""

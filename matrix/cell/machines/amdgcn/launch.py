@@ -113,6 +113,7 @@ def run(
     order: Union[str, int] = "forward",
     watch: Any = None,
     lanes: int = LANES,
+    sample: Optional[int] = None,
 ) -> Result:
     """Execute a kernel on the CPU.
 
@@ -126,6 +127,7 @@ def run(
         order: in which workgroups run: "forward", "reversed", or the seed of a shuffle.
         watch: a `ptx.Watch`, which is called for every access and barrier.
         lanes: how many lanes are computed together.
+        sample: execute so many workgroups, at equal distances in the grid, and no others; None for all.
 
     Raises:
         Unsupported, Fault, Deadlock, OutOfTime: see `errors`.
@@ -133,20 +135,21 @@ def run(
     """
     if not isinstance(program, Program):
         program = load(program)
-    launch = _Launch(program, grid, arguments, threads, shared, memory, order, watch)
+    launch = _Launch(program, grid, arguments, threads, shared, memory, order, watch, sample)
     clock = Clock(limits)
     if launch.count == 0:
         return Result(0, clock.seconds())
     with np.errstate(all="ignore"):
         total = run_all(launch, clock, max(1, lanes))
-    return Result(total, clock.seconds())
+    return Result(total, clock.seconds(), len(launch.numbers()))
 
 
 class _Launch:
     """The state that all chunks of a launch share."""
 
     def __init__(self, program: Program, grid: Sequence[int], arguments: Sequence[Any], threads: int, shared: int,
-                 memory: Optional[Memory], order: Union[str, int], watch: Any):  # fmt: skip
+                 memory: Optional[Memory], order: Union[str, int], watch: Any,
+                 sample: Optional[int] = None):  # fmt: skip
         kernel = program.kernel
         self.program, self.watch, self.threads = program, watch, threads
         x, y, z = (int(size) for size in (*grid, 1, 1)[:3])
@@ -157,7 +160,7 @@ class _Launch:
         self.shared = kernel.directive("group_segment_fixed_size") + shared
         self.memory = memory if memory is not None else Memory()
         self.backwards = order == "reversed"
-        self._order = order
+        self._order, self._sample = order, sample
         self.packed = pack(kernel, arguments, self.grid, threads)
         # A compiler may load more words than there are arguments.
         block = np.zeros(len(self.packed) + 128, np.uint8)
@@ -174,9 +177,11 @@ class _Launch:
         """Linear ids of the workgroups in the order they run."""
         numbers = np.arange(self.count)
         if self._order == "reversed":
-            return numbers[::-1]
-        if self._order != "forward":
+            numbers = numbers[::-1]
+        elif self._order != "forward":
             places = list(range(self.count))
             random.Random(self._order).shuffle(places)
-            return numbers[places]
+            numbers = numbers[places]
+        if self._sample is not None and self._sample < self.count:
+            numbers = numbers[np.unique(np.linspace(0, self.count - 1, self._sample).astype(int))]
         return numbers

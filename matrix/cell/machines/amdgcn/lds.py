@@ -144,6 +144,8 @@ class Scratch:
             machine.fault(at, "out-of-bounds", what, "scratch", address, bad)
         if e is not None:
             address = np.where(e, address, 0)
+        if machine.watch is not None:
+            machine.seen(at, "local", what, address, e, size)
         lane = np.arange(machine.waves * machine.lanes, dtype=i8).reshape(machine.shape)
         return address + lane * (len(self._bytes) // lane.size)
 

@@ -46,6 +46,8 @@ class Chunk:
             here = ready & (pc == current)
             own = int(np.count_nonzero(here))
             m = None if own == machine.waves else here.reshape(-1, 1)
+            if machine.watch is not None:
+                machine.watch.executing(machine, current, machine.by_thread(m))
             before = machine.progress
             machine.polled = False
             jumps = program.function(current)(machine, m)

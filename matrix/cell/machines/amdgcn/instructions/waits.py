@@ -28,41 +28,42 @@ def _number(instruction):
     return int(numbers[0], 0)
 
 
-def _wait(low, wanted):
-    limits = {_kinds(low, counter): most for counter, most in wanted.items()}
-    low.emit(f"S.counters.wait({limits!r}, m)")
-
-
-@handles("s_waitcnt")
-def waitcnt(low, name, instruction):
-    wanted = {}
-    for key in list(instruction.modifiers):
-        value = instruction.modifiers[key]
-        if key in ("vmcnt", "lgkmcnt"):
-            wanted[key] = int(value, 0)
-        elif key in ("0", "0x0"):
-            wanted = {"vmcnt": 0, "lgkmcnt": 0}
-        elif key not in ("expcnt", "&"):
-            raise Unknown(f"a wait for {key}")
-    _wait(low, wanted)
-
-
 _ONE = {
     "s_waitcnt_vscnt": "vscnt", "s_waitcnt_vmcnt": "vmcnt", "s_waitcnt_lgkmcnt": "lgkmcnt",
     "s_wait_loadcnt": "loadcnt", "s_wait_storecnt": "storecnt", "s_wait_dscnt": "dscnt", "s_wait_kmcnt": "kmcnt",
 }  # fmt: skip
+_TWO = {"s_wait_loadcnt_dscnt": "loadcnt", "s_wait_storecnt_dscnt": "storecnt"}
 
 
-@handles(*_ONE)
-def one_counter(low, name, instruction):
-    _wait(low, {_ONE[name]: _number(instruction)})
+def wanted(instruction):
+    """By the name of a counter: how many accesses may stay under way after an instruction that waits.
+
+    Raises:
+        Unknown: a counter or a number that is not understood.
+    """
+    name = instruction.name
+    if name in _ONE:
+        return {_ONE[name]: _number(instruction)}
+    if name in _TWO:
+        number = _number(instruction)
+        return {_TWO[name]: number >> 8 & 63, "dscnt": number & 63}
+    counters = {}
+    if name == "s_waitcnt":
+        for key in list(instruction.modifiers):
+            value = instruction.modifiers[key]
+            if key in ("vmcnt", "lgkmcnt"):
+                counters[key] = int(value, 0)
+            elif key in ("0", "0x0"):
+                counters = {"vmcnt": 0, "lgkmcnt": 0}
+            elif key not in ("expcnt", "&"):
+                raise Unknown(f"a wait for {key}")
+    return counters
 
 
-@handles("s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt")
-def two_counters(low, name, instruction):
-    number = _number(instruction)
-    first = "loadcnt" if "load" in name else "storecnt"
-    _wait(low, {first: number >> 8 & 63, "dscnt": number & 63})
+@handles("s_waitcnt", *_ONE, *_TWO)
+def wait(low, name, instruction):
+    limits = {_kinds(low, counter): most for counter, most in wanted(instruction).items()}
+    low.emit(f"S.counters.wait({limits!r}, m)")
 
 
 @handles(*_NEVER)
