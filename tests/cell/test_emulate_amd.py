@@ -8,6 +8,7 @@ import targets
 import torch
 from test_emulate import line_of, machine
 
+from crosswarp.matrix.cell import emulate
 from crosswarp.matrix.cell.judging.verdict import of_error
 from crosswarp.matrix.cell.standins.virtual_gpu import launching
 
@@ -56,6 +57,37 @@ def test_the_numbers_do_not_depend_on_the_number_of_warps(in_fork, warps):
         return torch.equal(y, x * 3)
 
     assert in_fork(run)
+
+
+def test_a_launch_is_counted_by_source_line(in_fork):
+    def run():
+        made = machine(targets.GFX942)
+        x, y = torch.randn(3072), torch.zeros(3072)
+        emulate_kernels.times[(3,)](x, y, 3072, BLOCK=1024, FACTOR=3)
+        return made.resources()["counters"]
+
+    (counted,) = in_fork(run)
+    moved = {row["what"]: row for row in counted["memory"] if row["what"] in ("load", "store")}
+    assert {what: row["bytes"] for what, row in moved.items()} == {"load": 12_288, "store": 12_288}
+    # 16 floats are a sector of 64 bytes.
+    assert {row["sectors"] for row in moved.values()} == {192}
+    assert f":{moved['store']['line']}" in line_of("* FACTOR, mask")
+    assert counted["instructions"]["wait"] and counted["waits"][0]["line"]
+    assert (counted["times"], counted["grid"]) == (1, [3, 1, 1])
+
+
+def test_some_programs_of_a_launch(in_fork):
+    def run():
+        machine(targets.GFX942)
+        made = emulate.Machine(100, sample=2)
+        launching.run_with(made)
+        x, y = torch.ones(9 * 64), torch.zeros(9 * 64)
+        emulate_kernels.times[(9,)](x, y, 9 * 64, BLOCK=64, FACTOR=3)
+        return (y.view(9, 64) != 0).any(1).tolist(), made.resources()["counters"]
+
+    written, (counted,) = in_fork(run)
+    assert [at for at, some in enumerate(written) if some] == [0, 8]
+    assert counted["bytes"]["global"] >= 2 * 2 * 64 * 4
 
 
 def test_tensors_in_a_table_of_pointers_may_be_read(in_fork):
