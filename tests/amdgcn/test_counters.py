@@ -138,7 +138,7 @@ def test_lanes_that_do_not_act_ask_for_nothing():
     figures = counted(body, v=by_lane(2, source + np.arange(64) * 64), memory=memory, waves=2)
     (row,) = figures["memory"]
     # Two waves with two lanes each.
-    assert (row["requests"], row["sectors"], row["bytes"]) == (2, 4, 16)
+    assert (row["requests"], row["sectors"], row["bytes"], row["lanes"]) == (2, 4, 16, 4)
 
 
 def test_a_scalar_load_is_one_access_of_a_wave():

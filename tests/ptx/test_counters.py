@@ -48,7 +48,7 @@ def test_lanes_that_take_no_part_ask_for_nothing():
     found = counted(body, threads=64)
     (load,) = found["memory"]
     # The second warp has no lane below 8: no request.
-    assert (load["requests"], load["sectors"], load["bytes"]) == (1, 8, 32)
+    assert (load["requests"], load["sectors"], load["bytes"], load["lanes"]) == (1, 8, 32, 8)
 
 
 @pytest.mark.parametrize(

@@ -224,11 +224,12 @@ class Counters(ptx.Watch):
             if kind == "matrix":
                 products[name] += warps
         moved: Dict[str, int] = defaultdict(int)
-        lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(5, np.int64))
+        lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(6, np.int64))
         for (at, what, space), tally in self._accesses.items():
             loc = self._kernel.instructions[at].loc
             moved[space] += int(tally[1])
-            lines[None if loc is None else loc[1], what, space] += tally[:5]
+            lanes = tally[1] // self._nbytes[at, what, space]
+            lines[None if loc is None else loc[1], what, space] += (*tally[:5], lanes)
         return {
             "instructions": dict(sorted(instructions.items())),
             "bytes": dict(sorted(moved.items())),
@@ -262,8 +263,9 @@ def class_of(opcode: str) -> str:
 def _by_line(lines: Dict[Tuple[Any, str, str], np.ndarray], served: str) -> List[Dict[str, Any]]:
     rows = []
     for (line, what, space), tally in lines.items():
-        requests, moved, units, cache_lines, least = map(int, tally)
+        requests, moved, units, cache_lines, least, lanes = map(int, tally)
         row = {"line": line, "what": what, "space": space, "requests": requests, "bytes": moved}
+        row["lanes"] = lanes
         if space == "global":
             row.update(sectors=units, lines=cache_lines, least=least)
         elif space != "local":
