@@ -16,41 +16,57 @@ from crosswarp.matrix.cell import forking
 SIZE = 16 << 20
 
 
-def huge_kb():
-    return int(re.search(r"AnonHugePages: +(\d+) kB", Path("/proc/self/smaps_rollup").read_text())[1])  # fmt: skip
+def fenced():
+    """An address, and the memory there, between two pages that nobody may touch: the kernel joins it to no other.
+
+    Of memory that is joined it says only whether all of it became huge.
+    """
+    room = mmap.mmap(-1, SIZE + 2 * forking.HUGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
+    first = start + forking.HUGE - start % forking.HUGE
+    for page in (first - mmap.PAGESIZE, first + SIZE):
+        fence = ctypes.c_void_p(page), ctypes.c_size_t(mmap.PAGESIZE), ctypes.c_int(0)
+        assert ctypes.CDLL(None).mprotect(*fence) == 0
+    memory = memoryview(room)[first - start : first - start + SIZE]
+    memory[:] = os.urandom(1 << 10) * (SIZE >> 10)
+    return first, memory
+
+
+def huge_bytes(address):
+    """How much of the memory that begins there is in huge pages."""
+    text = Path("/proc/self/smaps").read_text().partition(f"\n{address:x}-")[2]
+    return int(re.search(r"AnonHugePages: +(\d+) kB", text)[1]) << 10
 
 
 def collapses():
     """Whether memory of our own becomes huge pages when asked."""
-    room = mmap.mmap(-1, SIZE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    room.write(b"x" * SIZE)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(room))
-    start += -start % forking.HUGE
-    advice = ctypes.c_void_p(start), ctypes.c_size_t(SIZE - 2 * forking.HUGE), forking._COLLAPSE
+    address, _ = fenced()
+    advice = ctypes.c_void_p(address), ctypes.c_size_t(SIZE), forking._COLLAPSE
     return ctypes.CDLL(None).madvise(*advice) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="pages are asked of Linux")
 def test_memory_is_what_it_was_and_a_child_has_its_own(in_fork):
     def run():
-        mine = bytearray(os.urandom(1 << 10) * (SIZE >> 10))
-        before = bytes(mine), huge_kb()
-        done = forking.huge_pages()
-        same = bytes(mine) == before[0]
+        address, mine = fenced()
+        before = bytes(mine)
+        possible, done = collapses(), forking.huge_pages()
+        same = bytes(mine) == before
 
         def child(send):
             mine[:: 1 << 12] = b"\0" * (SIZE >> 12)
-            return mine.count(0)
+            return bytes(mine).count(0)
 
+        huge = huge_bytes(address)
         zeros = run_isolated(child, time_limit=60).value
-        told = zeros >= SIZE >> 12, bytes(mine) == before[0]
-        return done, huge_kb() - before[1], same, told
+        told = zeros >= SIZE >> 12, bytes(mine) == before
+        return possible, done, huge, same, told
 
-    done, kb, same, told = in_fork(run)
+    possible, done, huge, same, told = in_fork(run)
     assert same and told == (True, True)
     # Linux before 6.1 cannot, nor can one whose memory is in too small pieces.
-    if in_fork(collapses):
-        assert done >= SIZE // 2 and kb >= SIZE // 2 >> 10
+    if possible:
+        assert done >= SIZE and huge == SIZE
 
 
 def test_where_the_kernel_cannot_nothing_is_said(monkeypatch):
