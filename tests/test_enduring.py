@@ -42,6 +42,7 @@ def test_what_a_case_leaves_in_a_session_of_its_own_is_ended_and_its_own_childre
         from crosswarp.matrix.cell.starting import enduring
         enduring.endure()
         kept = subprocess.Popen(["sleep", "600"], process_group=0)
+        read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
             for _ in range(3):
@@ -49,12 +50,15 @@ def test_what_a_case_leaves_in_a_session_of_its_own_is_ended_and_its_own_childre
                     os.setsid()
                     if os.fork() == 0:
                         os.setsid()
+                    os.write(write, b"x")
                     time.sleep(600)
             # A case may replace what the module has.
             os.kill = os.waitpid = None
             os._exit(0)
         os.waitpid(pid, 0)
-        time.sleep(0.2)
+        begun = b""
+        while len(begun) < 6:
+            begun += os.read(read, 6)
         os.kill = None
         enduring.end_strays()
         left = [one for one in enduring._children() if one != kept.pid]

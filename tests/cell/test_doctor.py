@@ -27,8 +27,9 @@ def crosswarp(*arguments, tmp_path, **environ):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False,
         env={
             **os.environ, "CROSSWARP_CACHE_DIR": str(tmp_path / "crosswarp"),
-            # The other tests' own grows while this one looks at it.
-            "TRITON_CACHE_DIR": str(tmp_path / "triton"), **environ,
+            # The other tests' own grow while this one looks at them.
+            "TRITON_CACHE_DIR": str(tmp_path / "triton"),
+            "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), **environ,
         },
     )  # fmt: skip
 
