@@ -87,9 +87,9 @@ def layout_of(target: str, lanes: int) -> Layout:
         words = max(1, nbytes // 4)
         # Three words are served as four.
         at_once = min(lanes, banks // (4 if words == 3 else words))
-        return Phases(at_once, words, wide if words == 4 and kind == "load" else None)
+        return Phases(at_once, wide if words == 4 and kind == "load" else None)
 
-    return Layout(lanes=lanes, sector=64, aligned=4, banks=banks, phases=phases, served="cycles")
+    return Layout(lanes=lanes, sector=64, banks=banks, phases=phases, served="cycles")
 
 
 def _relative(target: str) -> str:

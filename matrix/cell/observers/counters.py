@@ -22,7 +22,7 @@ import numpy as np
 
 from crosswarp.matrix.cell.machines import ptx
 
-from .requests import Layout, Phases, of_rows
+from .requests import Layout, Phases, filled, of_rows
 
 # Source lines that are kept of a launch, those with the most sectors or wavefronts.
 MOST_LINES = 24
@@ -55,10 +55,10 @@ _SPACES = ("global", "shared", "local", "param", "const")
 
 def _phases(nbytes: int, kind: str) -> Phases:
     words = 4 if kind else max(1, nbytes // 4)
-    return Phases(max(8, 32 // words), words)
+    return Phases(max(8, 32 // words))
 
 
-LAYOUT = Layout(lanes=32, sector=32, aligned=32, banks=32, phases=_phases, wider=WIDER)
+LAYOUT = Layout(lanes=32, sector=32, banks=32, phases=_phases, wider=WIDER)
 
 
 class _Pattern(NamedTuple):
@@ -153,9 +153,7 @@ class Counters(ptx.Watch):
             some = active.any(1)
             where, active = where[some], active[some]
             if lanes < where.size:
-                # An inactive lane gets the address of the first active one.
-                first = where[np.arange(len(where)), active.argmax(1)][:, None]
-                where = np.where(active, where, first)
+                where = filled(self._layout, where, active, *kind)
         self._pending[key] = _Pattern(kind, {place: scale}, lanes * nbytes, where.astype(np.int64))
         # Small arrays cost as much as large ones: they are looked at together.
         self._rows += len(where)

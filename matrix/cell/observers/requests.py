@@ -12,18 +12,19 @@ import numpy as np
 # A sum with them tells the rows of addresses apart; any odd numbers of 64 bits do.
 _WEIGHTS = np.random.RandomState(1).randint(-(2**62), 2**62, 64, np.int64) | 1
 
+# No phase has fewer.
+_LEAST_LANES = 8
+
 
 class Phases(NamedTuple):
     """How shared memory serves the lanes of a request.
 
     Attributes:
         lanes: so many at once.
-        words: of 4 bytes that each lane asks for.
         order: lanes in the order in which they are served; None for their own.
     """
 
     lanes: int
-    words: int
     order: Optional[np.ndarray] = None
 
 
@@ -33,7 +34,6 @@ class Layout(NamedTuple):
     Attributes:
         lanes: of a warp.
         sector: bytes, a power of two up to 128.
-        aligned: accesses of up to so many bytes lie in one sector.
         banks: of shared memory, 4 bytes each.
         phases: of an access to shared memory, by its bytes and its kind.
         served: the name of the count of shared memory.
@@ -42,7 +42,6 @@ class Layout(NamedTuple):
 
     lanes: int
     sector: int
-    aligned: int
     banks: int
     phases: Callable[[int, str], Phases]
     served: str = "wavefronts"
@@ -64,7 +63,7 @@ def of_rows(layout: Layout, where: np.ndarray, space: str, nbytes: int, kind: st
     def counts(where: np.ndarray, nbytes: int) -> np.ndarray:
         if space == "global":
             return _sectors(layout, where, nbytes)
-        return _wavefronts(where, layout.phases(nbytes, kind), layout.banks)
+        return _wavefronts(where, nbytes, layout.phases(nbytes, kind), layout.banks)
 
     own = counts(where, nbytes)
     columns = [own]
@@ -75,6 +74,30 @@ def of_rows(layout: Layout, where: np.ndarray, space: str, nbytes: int, kind: st
             wider = counts(rows, width)[back]
         columns.append(wider[:, :1])
     return np.concatenate(columns, 1)[again]
+
+
+def filled(
+    layout: Layout, where: np.ndarray, active: np.ndarray, space: str, nbytes: int, kind: str
+) -> np.ndarray:
+    """Addresses of requests whose inactive lanes have that of an active lane, so that they add nothing.
+
+    Shared memory serves an inactive lane with one of the same phase where it has any: another word may be in its bank.
+
+    Args:
+        where, active: (requests, lanes), at least one of each request active.
+    """
+    shared = space == "shared"
+    order = layout.phases(nbytes, kind).order if shared else None
+    if order is not None:
+        where, active = where[:, order], active[:, order]
+    result, lanes = where, where.shape[1]
+    while lanes >= (_LEAST_LANES if shared else where.shape[1]):
+        some = active.reshape(-1, lanes)
+        first = where.reshape(-1, lanes)[np.arange(len(some)), some.argmax(1)][:, None]
+        inside = np.where(some.any(1)[:, None], first, result.reshape(-1, lanes))
+        result = np.where(active, where, inside.reshape(where.shape))
+        lanes //= 2
+    return result if order is None else result[:, np.argsort(order)]
 
 
 def _different(where: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
@@ -89,10 +112,13 @@ def _sectors(layout: Layout, where: np.ndarray, nbytes: int) -> np.ndarray:
     spots = np.sort(where, 1)
     shift = layout.sector.bit_length() - 1
     units = spots >> shift
-    if nbytes > layout.aligned:
+    if ((spots & (layout.sector - 1)) + nbytes > layout.sector).any():
         units = np.sort(np.concatenate([units, (spots + (nbytes - 1)) >> shift], 1), 1)
-    least = -(-_distinct(spots) * nbytes // layout.sector)
-    return np.stack([_distinct(units), _distinct(units >> (7 - shift)), least], 1)
+    # Accesses that are not at multiples of their size may overlap.
+    different = nbytes + np.minimum(np.diff(spots), nbytes).sum(1)
+    return np.stack(
+        [_distinct(units), _distinct(units >> (7 - shift)), -(-different // layout.sector)], 1
+    )
 
 
 def _distinct(ordered: np.ndarray) -> Any:
@@ -100,13 +126,17 @@ def _distinct(ordered: np.ndarray) -> Any:
     return 1 + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1], axis=1)
 
 
-def _wavefronts(where: np.ndarray, phases: Phases, banks: int) -> np.ndarray:
+def _wavefronts(where: np.ndarray, nbytes: int, phases: Phases, banks: int) -> np.ndarray:
     """Wavefronts, 0, and the least wavefronts of the request in each row of `where`."""
-    lanes, words, order = phases
+    lanes, order = phases
     if order is not None:
         where = where[:, order]
-    groups = (where & 0xFFFFFF).reshape(-1, lanes) >> 2
-    word = groups if words == 1 else (groups[:, :, None] + np.arange(words)).reshape(len(groups), -1)  # fmt: skip
+    spots = where.reshape(-1, lanes)
+    word, last = spots >> 2, (spots + (nbytes - 1)) >> 2
+    words = 1 + int((last - word).max())
+    if words > 1:
+        word = np.minimum(word[:, :, None] + np.arange(words), last[:, :, None])
+        word = word.reshape(len(spots), -1)
     word = np.sort(word, 1)
     new = np.ones(word.shape, bool)
     new[:, 1:] = word[:, 1:] != word[:, :-1]
