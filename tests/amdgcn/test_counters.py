@@ -201,10 +201,29 @@ def test_every_opcode_has_a_class_of_its_unit():
             )
         else:
             assert kind not in ("scalar", "wait", "barrier", "control") or name == "v_nop", name
+    assert class_of("v_dot2_f32_f16") == "float" and class_of("v_dot4_i32_i8") == "integer"
+    assert class_of("v_swap_b32") == class_of("v_pk_mov_b32") == "move"
+    assert class_of("v_mbcnt_lo_u32_b32") == "integer"
     assert class_of("v_fma_f32") == class_of("v_pk_mul_f16") == "float"
     assert class_of("v_add_u32") == class_of("v_lshlrev_b32") == "integer"
     assert class_of("ds_bpermute_b32") == "shuffle" and class_of("ds_add_f32") == "atomic"
     assert class_of("v_exp_f32") == "special" and class_of("v_cmp_lt_f32") == "compare"
+
+
+def test_lanes_exchange_values_by_dpp():
+    body = "v_mov_b32_dpp v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf\nv_mov_b32_e32 v1, v2"
+    body += "\nv_add_f32_dpp v1, v2, v3 row_shr:1 row_mask:0xf bank_mask:0xf"
+    assert counted(body, v={3: 0})["instructions"] == {
+        "control": 1,
+        "float": 1,
+        "move": 1,
+        "shuffle": 1,
+    }
+
+
+def test_a_barrier_of_two_instructions_counts_once():
+    figures = counted("s_barrier_signal -1\ns_barrier_wait -1", "gfx1201", waves=4)
+    assert figures["barriers"] == figures["instructions"]["barrier"] == 4
 
 
 def test_only_the_lines_with_most_waits_stay(monkeypatch):

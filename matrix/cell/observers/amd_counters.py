@@ -29,10 +29,12 @@ from .requests import Layout, Phases
 # Beginnings of names, the first that fits counts.
 _CLASSES = (
     ("wait", ("s_wait",)),
+    # gfx12 has two instructions for a barrier, which counts where it waits.
+    ("control", ("s_barrier_signal",)),
     ("barrier", ("s_barrier",)),
-    ("matrix", ("v_mfma", "v_smfmac", "v_wmma", "v_swmmac", "v_dot")),
+    ("matrix", ("v_mfma", "v_smfmac", "v_wmma", "v_swmmac")),
     ("shuffle", ("ds_bpermute", "ds_permute", "ds_swizzle", "v_permlane", "v_readlane", "v_readfirstlane",
-                 "v_writelane", "v_mbcnt", "v_swap")),
+                 "v_writelane", "v_mov_b32_dpp", "v_mov_b64_dpp")),
     ("atomic", ("global_atomic", "buffer_atomic", "flat_atomic", "ds_add", "ds_sub", "ds_and", "ds_or", "ds_xor",
                 "ds_min", "ds_max", "ds_inc", "ds_dec", "ds_cmpst", "ds_pk", "ds_storexchg", "ds_wrxchg")),
     ("shared load", ("ds_read", "ds_load")),
@@ -48,7 +50,7 @@ _CLASSES = (
     ("scalar", ("s_",)),
     ("special", ("v_exp", "v_log", "v_rcp", "v_rsq", "v_sqrt", "v_sin", "v_cos", "v_s_", "v_div")),
     ("conversion", ("v_cvt", "v_sat")),
-    ("move", ("v_mov", "v_accvgpr", "v_cndmask", "v_perm", "v_pack", "v_align")),
+    ("move", ("v_mov", "v_pk_mov", "v_swap", "v_accvgpr", "v_cndmask", "v_perm", "v_pack", "v_align")),
     ("compare", ("v_cmp", "v_min", "v_max", "v_med3", "v_pk_min", "v_pk_max", "v_pk_maximum", "v_pk_minimum")),
 )  # fmt: skip
 _FLOATS = ("_f16", "_f32", "_f64", "_bf16", "fma", "mix")
@@ -116,7 +118,9 @@ class AMDCounters(Counters):
         return class_of(opcode)
 
     def opcode_of(self, instruction: Any) -> str:
-        return names.base(instruction.name.replace("v_dual_", "v_"))
+        name = instruction.name.replace("v_dual_", "v_")
+        # Lanes hand each other their values by DPP.
+        return names.base(name) + ("_dpp" if "_dpp" in name else "")
 
     def access(self, machine, at, space, what, address, condition, nbytes, lane=None) -> None:
         if self._kernel.instructions[at].name.startswith("s_"):
@@ -149,7 +153,7 @@ class AMDCounters(Counters):
 
 @functools.lru_cache(maxsize=None)
 def class_of(opcode: str) -> str:
-    """Return the class of an instruction, by its base name: the unit that executes it, and for memory the space."""
+    """Return the class of an instruction, by its opcode: the unit that executes it, and for memory the space."""
     for kind, starts in _CLASSES:
         if opcode.startswith(starts):
             return kind
