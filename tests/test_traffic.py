@@ -62,6 +62,8 @@ def test_only_the_line_with_the_most_more_is_shown_of_each_memory(counted):
     ("before", "after"),
     [
         (asked(100), asked(149)),
+        # Accesses of four times the width.
+        (asked(400, requests=400), asked(440, requests=100)),
         # Of few requests.
         (asked(1, requests=1), asked(63, requests=1)),
         # As many a request, of more requests.
@@ -88,6 +90,15 @@ def test_another_grid_or_number_of_warps_is_another_launch(counted):
         assert compare(counted(asked(100)), counted(asked(3200), **other)).outcome == "same"
 
 
+def test_each_of_several_launches_alike_has_its_own_before(make_record):
+    def of(*counts):
+        launches = [{**LAUNCH, "memory": [asked(units)]} for units in counts]
+        return make_record(lane="emulate", target="gfx942", resources={"counters": launches})
+
+    (change,) = compare(of(100, 6400, 3200), of(100, 12800, 3200)).changes
+    assert (change.before, change.after) == (64.0, 128.0)
+
+
 def test_the_diff_names_line_and_figures_and_fails_nobody(counted):
     sides = (Side("a", [counted(asked(100))], "x"), Side("b", [counted(asked(3200))], "y"))
     diff = finding.diff(*sides, ())
@@ -101,6 +112,7 @@ def test_the_diff_names_line_and_figures_and_fails_nobody(counted):
     "odd",
     [
         None, "x", [None], [{}], [{**LAUNCH, "memory": {}}], [{**LAUNCH, "memory": [None, 3, {"space": "global"}]}],
+        [{**LAUNCH, "memory": [asked(10**400), asked(10**400, space="shared", unit="cycles", requests=10**30)]}],
         [{**LAUNCH, "memory": [asked("9")]}], [{**LAUNCH, "memory": [asked(-1), asked(True, line={})]}],
         [{**LAUNCH, "grid": "4", "num_warps": [], "memory": [{**asked(9000), "what": None}]}],
     ],

@@ -6,6 +6,7 @@ matrix/cell/observers/counters.py and amd_counters.py. Where no time was predict
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ NOT_JUDGED = "shown only, for no time was predicted"
 # Below that, of a launch and of a request, an increase does not count.
 LEAST = 64
 FACTOR = 1.5
+# No launch counts more, and a quotient of larger numbers may be no float.
+MOST = 2**63
 
 _Launch = Mapping[str, Any]
 Key = tuple[str, Any, tuple[int, ...], int]
@@ -37,22 +40,24 @@ class _Line(NamedTuple):
 def by_launch(record: Record) -> dict[Key, _Launch]:
     """The counted launches of a cell, by kernel, warps and grid, and which of several alike it is."""
     launches: dict[Key, _Launch] = {}
+    alike: Counter[tuple[str, Any, tuple[int, ...]]] = Counter()
     noted = record.resources.get("counters")
     for counted in noted if isinstance(noted, list) else []:
         if not isinstance(counted, Mapping):
             continue
         grid, warps = counted.get("grid"), counted.get("num_warps")
         size = tuple(grid) if isinstance(grid, list) and all(map(is_count, grid)) else ()
-        number = 0
-        name = str(counted.get("kernel", ""))
-        while (key := (name, warps if is_count(warps) else 0, size, number)) in launches:
-            number += 1
-        launches[key] = counted
+        launch = (str(counted.get("kernel", "")), warps if is_count(warps) else 0, size)
+        launches[(*launch, alike[launch])] = counted
+        alike[launch] += 1
     return launches
 
 
 def grown(before: Record, after: Record) -> Iterator[Change]:
-    """For each launch and memory the line whose requests need `FACTOR` times the work, that with the most more."""
+    """For each launch and memory the line with the most more, of those that need `FACTOR` times the work.
+
+    They need it a request and in all.
+    """
     old = by_launch(before)
     for key, now in by_launch(after).items():
         for space, metric in METRICS.items():
@@ -82,7 +87,9 @@ def _grown(was: _Launch, now: _Launch, space: str) -> _Line | None:
         if not (asked and requests) or units < LEAST:
             continue
         old, new = before / asked, units / requests
-        if new >= FACTOR * old and units - before > most:
+        # Fewer and wider accesses need more a request, for the same work.
+        more = new >= FACTOR * old and units >= FACTOR * before
+        if more and units - before > most:
             most = units - before
             line, what, unit = place
             worst = _Line(line, what, old, new, unit)
@@ -110,4 +117,4 @@ def _by_line(launch: _Launch, space: str) -> dict[tuple[int, str, str], tuple[in
 def _count(counted: Mapping[str, Any], name: str) -> int | None:
     """A count that a cell wrote; None for anything else."""
     value = counted.get(name)
-    return value if isinstance(value, int) and is_count(value) else None
+    return value if isinstance(value, int) and is_count(value) and value <= MOST else None
