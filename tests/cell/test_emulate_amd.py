@@ -76,6 +76,28 @@ def test_a_launch_is_counted_by_source_line(in_fork):
     assert (counted["times"], counted["grid"]) == (1, [3, 1, 1])
 
 
+def test_launches_are_alike_wherever_their_tensors_lie(in_fork):
+    def run():
+        made = machine(targets.GFX942)
+        for first in (0, 16):
+            x, y = torch.ones(first + 3072)[first:], torch.zeros(first + 3072)[first:]
+            emulate_kernels.times[(3,)](x, y, 3072, BLOCK=1024, FACTOR=3)
+        return made.resources()["counters"]
+
+    # The second is in half a line more.
+    assert [counted["times"] for counted in in_fork(run)] == [2]
+
+
+def test_a_launch_of_no_program_counts_nothing(in_fork):
+    def run():
+        made = machine(targets.GFX942)
+        x, y = torch.ones(64), torch.zeros(64)
+        emulate_kernels.times[(0,)](x, y, 64, BLOCK=64, FACTOR=3)
+        return made.resources().get("counters", [])
+
+    assert not any(counted["instructions"] or counted["memory"] for counted in in_fork(run))
+
+
 def test_some_programs_of_a_launch(in_fork):
     def run():
         machine(targets.GFX942)

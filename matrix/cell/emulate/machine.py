@@ -185,13 +185,13 @@ class Machine:
         self._count(handed, counted)
 
     def _count(self, handed: Handed, counted: Any) -> None:
-        """Keep the counts of a launch; identical launches are kept once, with `times`."""
+        """Keep the counts of a launch; launches alike are kept once, with `times`."""
         if not counted or len(self._counted) > MOST_COUNTED:
             return
         entry = {"kernel": _name(handed), "num_warps": handed.metadata["num_warps"], **counted}
         entry["grid"] = list(handed.grid)
         for launch in self._counted:
-            if {**entry, "times": launch["times"]} == launch:
+            if _without_lines(entry) == _without_lines(launch):
                 launch["times"] += 1
                 return
         self._counted.append({**entry, "times": 1})
@@ -212,6 +212,12 @@ class Machine:
         if findings:
             self.failed = _fault(findings, _name(handed))
             raise NotExecuted(self.failed.message, self.failed)
+
+
+def _without_lines(counted: Dict[str, Any]) -> Dict[str, Any]:
+    """The counts that do not depend on where tensors lie, so that launches are alike in every run that are in one."""
+    memory = [{**row, "lines": None} for row in counted.get("memory", ())]
+    return {**counted, "memory": memory, "times": None}
 
 
 def _tensors(handed_over: Sequence[arguments.Argument]) -> List[sanitizer.Tensor]:

@@ -94,7 +94,7 @@ def filled(
     while lanes >= (_LEAST_LANES if shared else where.shape[1]):
         some = active.reshape(-1, lanes)
         first = where.reshape(-1, lanes)[np.arange(len(some)), some.argmax(1)][:, None]
-        inside = np.where(some.any(1)[:, None], first, result.reshape(-1, lanes))
+        inside = np.where(some.any(1, keepdims=True), first, result.reshape(-1, lanes))
         result = np.where(active, where, inside.reshape(where.shape))
         lanes //= 2
     return result if order is None else result[:, np.argsort(order)]
