@@ -9,6 +9,7 @@ from crosswarp.matrix.cell.machines.amdgcn import launch
 from crosswarp.matrix.cell.machines.amdgcn.machine import Machine
 from crosswarp.matrix.cell.machines.amdgcn.schedule import Chunk, Clock
 
+BIG = 0xFFFFFFFF
 WAVES_OF_32 = ("gfx10", "gfx11", "gfx12")
 
 
@@ -98,3 +99,18 @@ def edges(count=64, seed=1):
     some = random.choice(np.array(special, np.uint32), count // 2)
     wild = random.integers(0, 1 << 32, count - count // 2, np.uint32, endpoint=False)
     return random.permutation(np.concatenate([some, wild])).astype(np.uint32)
+
+
+def room(*arrays):
+    memory = amdgcn.Memory()
+    return memory, [memory.add_array(array, f"array{place}") for place, array in enumerate(arrays)]
+
+
+def pair(register, address):
+    """An address in two registers."""
+    return {register: address & BIG, register + 1: address >> 32}
+
+
+def by_lane(register, addresses):
+    addresses = np.asarray(addresses, np.uint64)
+    return {register: addresses & np.uint64(BIG), register + 1: addresses >> np.uint64(32)}

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from amd_running import start, text_of
-from test_memory import by_lane, pair, room
+from amd_running import by_lane, pair, room, start, text_of
 
 from crosswarp.matrix.cell.machines import amdgcn, ptx
 from crosswarp.matrix.cell.machines.amdgcn.lowering import HANDLERS

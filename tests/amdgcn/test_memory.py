@@ -2,26 +2,9 @@
 
 import numpy as np
 import pytest
-from amd_running import lanes_of, run
+from amd_running import BIG, by_lane, lanes_of, pair, room, run
 
 from crosswarp.matrix.cell.machines import amdgcn
-
-BIG = 0xFFFFFFFF
-
-
-def room(*arrays):
-    memory = amdgcn.Memory()
-    return memory, [memory.add_array(array, f"array{place}") for place, array in enumerate(arrays)]
-
-
-def pair(register, address):
-    """An address in two registers."""
-    return {register: address & BIG, register + 1: address >> 32}
-
-
-def by_lane(register, addresses):
-    addresses = np.asarray(addresses, np.uint64)
-    return {register: addresses & np.uint64(BIG), register + 1: addresses >> np.uint64(32)}
 
 
 def test_loads_and_stores_of_every_width():
