@@ -160,6 +160,14 @@ def test_scratch_is_local_memory():
     assert figures["instructions"]["local load"] == figures["instructions"]["local store"] == 1
 
 
+def test_gfx90a_spills_with_instructions_of_buffers():
+    body = "buffer_store_dword v1, off, s[0:3], 0 offset:8\nbuffer_load_dword v2, off, s[0:3], 0 offset:8"
+    directives = {"private_segment_fixed_size": 16, "user_sgpr_private_segment_buffer": 1}
+    figures = counted(body, "gfx90a", v={1: 5}, **directives)
+    assert figures["bytes"] == {"local": 512}
+    assert figures["instructions"] == {"control": 1, "local load": 1, "local store": 1}
+
+
 def test_waits_by_what_may_stay_under_way():
     memory, (source,) = room(np.zeros(4096, np.uint8))
     body = (

@@ -215,9 +215,13 @@ class Counters(ptx.Watch):
         self._look()
         instructions: Dict[str, int] = defaultdict(int)
         products: Dict[str, int] = defaultdict(int)
+        # gfx90a spills with the instructions of global memory.
+        spills = {at for at, _, space in self._accesses if space == "local"}
         for instruction, warps in self._executed():
             name = self.opcode_of(instruction)
             kind = self.class_of(name)
+            if instruction.index in spills:
+                kind = kind.replace("global", "local")
             instructions[kind] += warps
             if kind == "matrix":
                 products[name] += warps
