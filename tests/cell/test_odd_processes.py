@@ -5,6 +5,7 @@ Each runs twice, without and with compat, in a process of its own, and answers w
 
 import asyncio
 import contextlib
+import functools
 import os
 import random
 import resource
@@ -45,12 +46,12 @@ def outcome_of(function):
 
 
 def in_processes(count, function):
-    """What `function` returns in so many forks of this process that begin at once."""
+    """What ``function(number)`` returns in so many forks of this process that begin at once."""
     ends = [os.pipe() for _ in range(count)]
-    for _, write in ends:
+    for number, (_, write) in enumerate(ends):
         if os.fork() == 0:
             try:
-                os.write(write, repr(outcome_of(function)).encode())
+                os.write(write, repr(outcome_of(functools.partial(function, number))).encode())
             finally:
                 os._exit(0)
         os.close(write)
@@ -183,8 +184,11 @@ def test_a_host_that_ignores_its_children(both):
 
 def test_forks_of_a_thread_and_a_server_that_forks_before_it_works(both):
     def program():
-        found = [in_processes(2, launch)]
-        thread = threading.Thread(target=lambda: found.append(in_processes(1, lambda: launch(64))))
+        # Two kernels: Triton 2.3 reads what another process is writing of the same (`_is_race_for_cache_files`).
+        found = [in_processes(2, lambda number: launch(128 << number))]
+        thread = threading.Thread(
+            target=lambda: found.append(in_processes(1, lambda _: launch(64)))
+        )
         thread.start()
         thread.join()
         return found, launch(256)
