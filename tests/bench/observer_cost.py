@@ -82,7 +82,8 @@ def main():
             lambda send, name=name: measured(name, target, observer), time_limit=600
         )
         if ended.kind != "returned":
-            print(f"{name:<28} {ended.kind} {ended.reason} {ended.raised}")
+            why = ended.raised.text if ended.raised else ended.reason
+            print(f"{name:<28} {ended.kind}: {why}")
             continue
         case, without, with_it = ended.value
         sums = [sums[0] + without, sums[1] + with_it]
