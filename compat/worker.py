@@ -56,6 +56,8 @@ class Worker:
                 serve(work)
                 yield acted(), sorted(COMMON.said), processor_seconds() - began
 
+        # The work's time begins here: this process may be stopped while the child works.
+        self._began = time.monotonic()
         try:
             self._child: Child = fork(run)
         except BaseException:
@@ -77,13 +79,12 @@ class Worker:
 
     def give(self, work: bytes) -> None:
         """Hand over work. Raises BrokenPipeError if the child is gone."""
+        self._began = time.monotonic()
         write_work(self._work_fd, work)
 
     def outcome(self, time_limit: float, memory_limit_mb: Optional[int]) -> Outcome:
         """The outcome of the work given last."""
-        outcome = self._child.watch(
-            time.monotonic(), time_limit, memory_limit_mb, until_result=True
-        )
+        outcome = self._child.watch(self._began, time_limit, memory_limit_mb, until_result=True)
         self._last = time.monotonic()
         return outcome
 

@@ -100,6 +100,18 @@ def test_a_time_limit_ends_the_child(compile_, tmp_path):
     assert not alive(children(tmp_path)[0])
 
 
+def test_a_compilations_time_begins_with_its_work(compile_, monkeypatch):
+    """However late this process asks: on a busy machine the child may have finished by then."""
+    outcome = worker.Worker.outcome
+
+    def late(self, *limits):
+        time.sleep(0.3)
+        return outcome(self, *limits)
+
+    monkeypatch.setattr(worker.Worker, "outcome", late)
+    assert [ask(compile_, number).seconds >= 0.3 for number in range(2)] == [True, True]
+
+
 def test_another_kernel_or_environment_gets_another_child(compile_, tmp_path, monkeypatch):
     ask(compile_, 0)
     ask(compile_, 1, kernel=Kernel())
