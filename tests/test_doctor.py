@@ -282,7 +282,7 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
 
 
 @pytest.mark.parametrize(
-    "code, seconds, said",
+    "code, seconds, advised",
     [
         ("import os; os.abort()", 60, "died of SIGABRT"),
         ("import time; time.sleep(100)", 8, "no answer within 8 s"),
@@ -290,13 +290,13 @@ def test_shims_that_do_not_install_are_a_problem(fakes):
         ("raise OSError('libcudart.so.12: cannot open')", 60, "libcudart.so.12"),
     ],
 )
-def test_a_torch_that_dies_or_hangs_costs_only_its_own_part(fakes, code, seconds, said):
+def test_a_torch_that_dies_or_hangs_costs_only_its_own_part(fakes, code, seconds, advised):
     fakes.triton("3.1.0")
     fakes.torch(code=code)
     report = fakes.report("--timeout", str(seconds))
     assert report["triton"]["version"] == "3.1.0" and report["triton"]["error"] is None
     assert report["torch"]["version"] == "2.5.1"
-    assert said in advice(report)["problem", "torch"]
+    assert advised in advice(report)["problem", "torch"]
 
 
 @pytest.mark.parametrize(

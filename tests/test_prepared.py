@@ -134,8 +134,8 @@ def test_what_is_told_comes_at_once_and_begins_the_limit_anew(run):
         return "done"
 
     # Longer than the limit, with steps that a busy machine may delay by more than a second.
-    outcome, told = run(every[0], case=case, limit=2)
-    assert (outcome.value, told) == ("done", [*range(12)]) and "at its end" in outcome.output
+    outcome, sent = run(every[0], case=case, limit=2)
+    assert (outcome.value, sent) == ("done", [*range(12)]) and "at its end" in outcome.output
 
 
 def test_what_the_preparation_printed_belongs_to_each_case(run):

@@ -391,9 +391,9 @@ def test_ctrl_c_keeps_what_had_finished(host, fake_run, tmp_path, number):
     script = [first, *whole("a"), start("b"), {"touch": ""}, {"wait": str(tmp_path / "never")}]
     process, suite = host(script, "triton-3.1.0", "triton-3.2.0")
     process.send_signal(number)
-    _, said = process.communicate(timeout=120)
+    _, printed = process.communicate(timeout=120)
     assert process.returncode == Cancelled.exit_code == 130
-    assert "crosswarp report --run 1" in said
+    assert "crosswarp report --run 1" in printed
     assert gone(suite)
     records = fake_run.records(1)
     first = [record for record in records if record.column == "triton-3.1.0"]

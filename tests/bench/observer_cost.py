@@ -1,4 +1,4 @@
-"""What observers cost: CPU seconds of the lane emulate's launches, without and with one, run by hand in a column.
+"""The cost of observers: CPU seconds of the lane emulate's launches, without and with one, run by hand in a column.
 
     python tests/bench/observer_cost.py counters gfx942 softmax,layer_norm,matmul
     python tests/bench/observer_cost.py sanitizer sm_80 softmax,layer_norm,matmul

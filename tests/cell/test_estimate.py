@@ -41,10 +41,10 @@ def test_a_launch_is_estimated_from_its_own_machine_code(in_fork):
 
     (counted,) = in_fork(run)
     assert counted["times"] == 2
-    found = counted["estimate"]
+    estimate = counted["estimate"]
     # A load from the L2 and a store: more than a load takes, and no loop.
-    assert 262 < found["path"] < 5000 and 10 < found["instructions"] < 1000
-    assert found["waits"] and found["units"]["lsu"] > 0 and found["registers"] > 0
+    assert 262 < estimate["path"] < 5000 and 10 < estimate["instructions"] < 1000
+    assert estimate["waits"] and estimate["units"]["lsu"] > 0 and estimate["registers"] > 0
 
 
 def test_some_programs_of_a_launch(in_fork):

@@ -59,11 +59,11 @@ def test_memory_is_what_it_was_and_a_child_has_its_own(in_fork):
 
         huge = huge_bytes(address)
         zeros = run_isolated(child, time_limit=60).value
-        told = zeros >= SIZE >> 12, bytes(mine) == before
-        return possible, done, huge, same, told
+        intact = zeros >= SIZE >> 12, bytes(mine) == before
+        return possible, done, huge, same, intact
 
-    possible, done, huge, same, told = in_fork(run)
-    assert same and told == (True, True)
+    possible, done, huge, same, intact = in_fork(run)
+    assert same and intact == (True, True)
     # Linux before 6.1 cannot, nor can one whose memory is in too small pieces.
     if possible:
         assert done >= SIZE and huge == SIZE

@@ -26,7 +26,7 @@ BLOCKS = (64, 128, 256)
 
 
 def watch_compilations(log, pause, die_above=99, first_ends=True):
-    """From here on each compilation is told to `log` (a file) before it starts, takes a while, and may die.
+    """From here on each compilation is written to `log`, a file, before it starts, takes a while, and may die.
 
     Unless `first_ends`, the first of all waits until it is killed.
     """
