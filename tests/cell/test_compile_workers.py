@@ -33,7 +33,7 @@ def _ask_a_worker(monkeypatch):
     monkeypatch.setenv("TORCH_WARM_POOL", "0")
     pool = importlib.import_module("torch._inductor.compile_worker.subproc_pool").SubprocPool(1)
     try:
-        return pool.submit(eval, _ASKED).result(timeout=240)
+        return pool.submit(eval, _ASKED).result(timeout=900)
     finally:
         pool.shutdown()
 
