@@ -16,7 +16,7 @@ from crosswarp.matrix.results.resources import Change
 
 UNITS = {"global": ("sectors",), "shared": ("wavefronts", "cycles")}
 METRICS = {"global": "sectors", "shared": "banks"}
-NOT_JUDGED = "shown only, for no time was predicted"
+NOT_JUDGED = "shown only: no time was predicted"
 # Below that, of a launch and of a request, an increase does not count.
 LEAST = 64
 FACTOR = 1.5
@@ -54,9 +54,9 @@ def by_launch(record: Record) -> dict[Key, _Launch]:
 
 
 def grown(before: Record, after: Record) -> Iterator[Change]:
-    """For each launch and memory the line with the most more, of those that need `FACTOR` times the work.
+    """For each launch and memory, the line whose work grew most.
 
-    They need it a request and in all.
+    Only lines count that need `FACTOR` times the work, both a request and in total.
     """
     old = by_launch(before)
     for key, now in by_launch(after).items():

@@ -46,7 +46,7 @@ def outcome_of(function):
 
 
 def in_processes(count, function):
-    """What ``function(number)`` returns in so many forks of this process that begin at once."""
+    """The answers of ``function(number)`` in so many forks of this process that begin at once."""
     ends = [os.pipe() for _ in range(count)]
     for number, (_, write) in enumerate(ends):
         if os.fork() == 0:

@@ -215,7 +215,7 @@ class Machine:
 
 
 def _without_lines(counted: Dict[str, Any]) -> Dict[str, Any]:
-    """The counts that do not depend on where tensors lie, so that launches are alike in every run that are in one."""
+    """The counts that are the same wherever tensors lie: launches that are alike in one run are alike in every run."""
     memory = [{**row, "lines": None} for row in counted.get("memory", ())]
     return {**counted, "memory": memory, "times": None}
 

@@ -4,14 +4,14 @@ Global memory. A request is coalesced into cache lines: 64 bytes on gfx908 and g
 of which memory behind the caches delivers halves. Sectors are of 64 bytes here, as tensors on the CPU begin at
 multiples of 64: the lines may differ from run to run, the sectors do not. A scalar load is one access of a wave.
 
-LDS has 32 banks of 4 bytes, gfx950 64 (llvm/llvm-project#220632). It serves so many lanes at once as ask for one word
-of each bank: half a wave of 64 with 4 bytes each, 8 lanes with 16 bytes. Loads of 16 bytes are served in another order
-of lanes. Orders and banks of gfx942, gfx950, gfx1100 and gfx1201 were measured by nod-ai/amd-shark-ai#2919
+LDS has 32 banks of 4 bytes, gfx950 64 (llvm/llvm-project#220632). It serves as many lanes at once as have a word for
+each bank: with 32 banks 32 lanes of 4 bytes, or 8 lanes of 16 bytes. Loads of 16 bytes are served in another order of
+lanes. Orders and banks of gfx942, gfx950, gfx1100 and gfx1201 were measured by nod-ai/amd-shark-ai#2919
 (docs/empirical-lds), those of gfx942 and gfx950 are also in triton-lang/triton#11365. Stores go in the order of lanes
-(gfx942: AMDGPU Kernel Optimization Guide of the same project; the others are taken to do so). `cycles` is what rocprof
-counts on gfx942: SQ_LDS_BANK_CONFLICT is `cycles` less `least`.
+(gfx942: AMDGPU Kernel Optimization Guide of the same project; the others are taken to do so). `cycles` less
+`least` is what rocprof counts as SQ_LDS_BANK_CONFLICT on gfx942.
 
-Other targets have the figures of a relative; then `guessed` says so.
+Other targets get the layout of a relative that was measured; then `guessed` says so.
 """
 
 import functools
@@ -23,7 +23,7 @@ import numpy as np
 from crosswarp.matrix.cell.machines.amdgcn import names
 from crosswarp.matrix.cell.machines.amdgcn.instructions import waits
 
-from .counters import MOST_LINES, Counters
+from .counters import MOST_LINES, Counters, line_of
 from .requests import Layout, Phases
 
 # Beginnings of names, the first that fits counts.
@@ -128,8 +128,11 @@ class AMDCounters(Counters):
         super().access(machine, at, space, what, address.astype(np.uint64), condition, nbytes, lane)
 
     def figures(self) -> Dict[str, Any]:
-        """As of the others, and `waits`: by source line the counter, how many accesses may stay under way, and how
-        often a wave came there; `guessed` where the layout is that of another target."""
+        """NVIDIA's figures, with `waits` and perhaps `guessed`.
+
+        `waits` has, by source line, the counter, how many accesses may stay under way, and how many waves came there.
+        `guessed` is there where the layout is that of another target.
+        """
         figures = {**super().figures(), "waits": self._waits()}
         target, relative = self._kernel.target, _relative(self._kernel.target)
         if target != relative:
@@ -140,9 +143,8 @@ class AMDCounters(Counters):
         times: Dict[Tuple[Any, str, int], int] = defaultdict(int)
         for instruction, waves in self._executed():
             if instruction.name.startswith("s_wait"):
-                line = None if instruction.loc is None else instruction.loc[1]
                 for counter, left in waits.wanted(instruction).items():
-                    times[line, counter, left] += waves
+                    times[line_of(instruction), counter, left] += waves
         rows = [
             {"line": line, "counter": counter, "left": left, "times": count}
             for (line, counter, left), count in times.items()

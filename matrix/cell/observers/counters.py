@@ -16,7 +16,7 @@ wavefronts of a load or store are also counted as if it were one of 8 and of 16 
 
 import functools
 from collections import defaultdict
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -123,8 +123,9 @@ class Counters(ptx.Watch):
         self._nbytes[place] = nbytes
         if what in _BULK or lane is not None or what == "wgmma":
             count = _count(address, condition)
-            sectors = count * nbytes // 32
-            tally += (1, count * nbytes, sectors, count * nbytes // 128, sectors, sectors, sectors)
+            moved = count * nbytes
+            tally[:4] += (1, moved, moved // self._layout.sector, moved // 128)
+            tally[4:] += moved // self._layout.sector
             return
         if condition is not None and condition.all():
             condition = None
@@ -189,10 +190,7 @@ class Counters(ptx.Watch):
         """
         self._look()
         warps = self._warps.tolist()
-        lines = [
-            None if instruction.loc is None else instruction.loc[1]
-            for instruction in self._kernel.instructions
-        ]
+        lines = list(map(line_of, self._kernel.instructions))
         return {
             "blocks": [
                 (first, end, count) for (first, end), count in zip(self._kernel.blocks, warps)
@@ -228,10 +226,9 @@ class Counters(ptx.Watch):
         moved: Dict[str, int] = defaultdict(int)
         lines: Dict[Tuple[Any, str, str], np.ndarray] = defaultdict(lambda: np.zeros(6, np.int64))
         for (at, what, space), tally in self._accesses.items():
-            loc = self._kernel.instructions[at].loc
             moved[space] += int(tally[1])
             lanes = tally[1] // self._nbytes[at, what, space]
-            lines[None if loc is None else loc[1], what, space] += (*tally[:5], lanes)
+            lines[line_of(self._kernel.instructions[at]), what, space] += (*tally[:5], lanes)
         return {
             "instructions": dict(sorted(instructions.items())),
             "bytes": dict(sorted(moved.items())),
@@ -248,6 +245,11 @@ class Counters(ptx.Watch):
             if warps:
                 for instruction in self._kernel.instructions[first:end]:
                     yield instruction, warps
+
+
+def line_of(instruction: Any) -> Optional[int]:
+    """Return the line of the kernel's source; None where it is not known."""
+    return None if instruction.loc is None else int(instruction.loc[1])
 
 
 @functools.lru_cache(maxsize=None)

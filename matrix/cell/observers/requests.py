@@ -36,7 +36,7 @@ class Layout(NamedTuple):
         sector: bytes, a power of two up to 128.
         banks: of shared memory, 4 bytes each.
         phases: of an access to shared memory, by its bytes and its kind.
-        served: the name of the count of shared memory.
+        served: the name that the figures have for the wavefronts.
         wider: bytes of accesses that an assembler may make of smaller ones.
     """
 

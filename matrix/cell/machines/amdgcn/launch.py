@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from crosswarp.matrix.cell.machines.ptx.launch import Limits, Result
+from crosswarp.matrix.cell.machines.ptx.launch import Limits, Result, spread
 from crosswarp.matrix.cell.machines.ptx.memory import Memory
 
 from . import instructions as _families  # noqa: F401  (they register themselves)
@@ -183,5 +183,5 @@ class _Launch:
             random.Random(self._order).shuffle(places)
             numbers = numbers[places]
         if self._sample is not None and self._sample < self.count:
-            numbers = numbers[np.unique(np.linspace(0, self.count - 1, self._sample).astype(int))]
+            numbers = numbers[spread(self.count, self._sample)]
         return numbers

@@ -248,6 +248,11 @@ def _finish(launch: "_Launch", clock: Clock, chunk: Chunk) -> None:
         launch.watch.finished(chunk.machine)
 
 
+def spread(count: int, wanted: int) -> np.ndarray:
+    """`wanted` indexes below `count` from the first on, at equal distances; the last is among several."""
+    return np.unique(np.linspace(0, count - 1, wanted).astype(int))
+
+
 class _Launch:
     """The state that all chunks of a launch share.
 
@@ -307,8 +312,7 @@ class _Launch:
             clusters = clusters[places]
         if self._sample is not None and self._sample < self.count:
             wanted = max(1, self._sample // self.cluster_size)
-            chosen = np.unique(np.linspace(0, len(clusters) - 1, wanted).astype(int))
-            clusters = clusters[chosen]
+            clusters = clusters[spread(len(clusters), wanted)]
         return clusters
 
     def parameter(self, offset: int, dtype: Any) -> np.ndarray:
