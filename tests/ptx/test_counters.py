@@ -1,5 +1,7 @@
 """Counters of the PTX emulator: sectors, lines, bank wavefronts, bytes, instructions of warps, by hand-made kernels."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from running import execute, on_machine_only
@@ -162,3 +164,17 @@ def test_accesses_that_repeat_a_pattern_count_like_the_first(space, steps, units
     memory = watch.by_instruction()["memory"]
     assert [one[3] for one in memory] == [2, 2, 2]
     assert [one[5][0] for one in memory] == [2 * one for one in units]
+
+
+@pytest.mark.parametrize(("copies", "condition"), [(1, None), (2, [[True, False, True]])])
+def test_a_bulk_copy_counts_its_bytes_and_the_sectors_and_lines_in_them(copies, condition):
+    text = kernel("cp.async.bulk.commit_group;")
+    watch = Counters(ptx.load(text).entry().kernel)
+    machine = SimpleNamespace(ctas=1, threads=128)
+    address = np.zeros((1, 3 if condition else 1), np.uint64)
+    mask = None if condition is None else np.array(condition)
+    watch.access(machine, 0, "global", "bulk load", address, mask, 4096)
+    (row,) = watch.figures()["memory"]
+    assert (row["requests"], row["bytes"], row["lanes"]) == (1, copies * 4096, copies)
+    assert (row["sectors"], row["least"], row["lines"]) == (copies * 128, copies * 128, copies * 32)
+    assert watch.by_instruction()["memory"][0][5] == (copies * 128,) * 3
